@@ -1,0 +1,26 @@
+# Everything runs from a private virtual environment; VENV=... chooses another one.
+VENV ?= .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+PIP := $(PY) -m pip --disable-pip-version-check
+
+.PHONY: help setup demo test lint type bench fuzz build clean
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+setup: $(STAMP)  ## create the virtual environment with everything for development
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(PY) || python3 -m venv $(VENV)
+	$(PIP) install -q -c constraints.txt -e '.[train,dev]'
+	touch $@
+
+test: setup  ## all tests
+	$(PY) -m pytest -n 2 --dist loadgroup
+
+lint: setup  ## ruff and the import contracts
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/lint-imports
+
+type: setup  ## mypy --strict
+	$(VENV)/bin/mypy
