@@ -58,8 +58,8 @@ def test_wheel_runs_the_chain_without_torch(wheel, tmp_path):
     schedule = json.loads((folder / "schedule.json").read_text())
     assert 0 < schedule["totals"]["energy_j"] <= 5 * 3.6e6
     live = subprocess.run(
-        [venv / "bin" / "pfprofile", "sweep", "resnet18", "--device", "cpu"], cwd=folder, capture_output=True, text=True,
-        check=False,
+        [venv / "bin" / "pfprofile", "sweep", "resnet18", "--device", "cpu"],
+        cwd=folder, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert live.returncode == 4
     assert "pfprofile[train]" in live.stderr
