@@ -99,5 +99,10 @@ def _register() -> None:
 
 
 #: in the order of the chain; each is cli/<name>_cmd.py with HELP, EPILOG (an example) and command()
-COMMANDS: tuple[str, ...] = ()
+COMMANDS: tuple[str, ...] = (
+    "import",
+    "merge",
+    "show",
+    "schema",
+)
 _register()

@@ -1,1 +1,1 @@
-
+"""Pure numpy on samples: window energy, unknowns, plausibility."""
