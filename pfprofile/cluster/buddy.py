@@ -1,7 +1,7 @@
 """Buddy placement: power-of-two blocks of GPUs in one pool, best fit, O(log G) to take and give back.
 
-The tree is GPU → … → node → aligned groups of nodes (racks, where a rack holds a power of two of them). A node whose GPU
-count is no power of two is split into the powers of two it is made of; jobs larger than a node use its largest one.
+The tree is GPU → … → node → aligned groups of nodes (racks, where a rack holds a power of two of them). A node whose
+GPU count is no power of two is split into the powers of two it is made of; larger jobs use the largest of them.
 A free block smaller than a node always lies in a node that is in use, so best fit fills nodes that are on before it
 wakes another.
 """

@@ -85,9 +85,9 @@ class JobFile(BaseModel):
     min_gpus: Annotated[int, Field(gt=0, description="fewest GPUs; rounded up to a power of two")] = 1
     max_gpus: Annotated[int | None, Field(gt=0, description="most GPUs; rounded down to a power of two")] = None
     deadline: Annotated[Seconds | None, Field(description="latest finish, counted from submit")] = None
-    rescale_s: Annotated[Seconds | None, Field(description="checkpoint-restart cost; default 30 s + 2·(log2 n + 1)")] = (
-        None
-    )
+    rescale_s: Annotated[
+        Seconds | None, Field(description="checkpoint-restart cost; default 30 s + 2·(log2 n + 1)")
+    ] = None
     command: Annotated[str | None, Field(description="how to start it, for exports")] = None
     partition: Annotated[str | None, Field(description="Slurm partition, for exports")] = None
     account: Annotated[str | None, Field(description="Slurm account, for exports")] = None
@@ -140,7 +140,7 @@ def parse_jobs(entries: Iterable[Mapping[str, Any]], where: str) -> list[JobRequ
     rows = list(entries)
     if not rows:
         raise InputError(f"{where}: no jobs", "add at least one [[job]]")
-    timed = [row.get("submit") is not None for row in rows]
+    timed: float | None = None  # the latest submit that was given; a job that gives none arrives at 0
     for i, row in enumerate(rows, start=1):
         name = row.get("name")
         label = f"{where}: job {name!r} (entry {i})" if isinstance(name, str) else f"{where}: entry {i}"
@@ -150,13 +150,13 @@ def parse_jobs(entries: Iterable[Mapping[str, Any]], where: str) -> list[JobRequ
             raise InputError(f"{label}: {first_error(error, JobFile)}") from None
         if job.name in seen:
             raise InputError(f"{label}: key name: already used by entry {seen[job.name]}", "give each job its own name")
-        if any(timed) and not timed[i - 1]:
-            raise InputError(f"{label}: key submit: missing, but other jobs have one", "give every job a submit time")
-        if jobs and job.submit_s < jobs[-1].submit_s:
-            raise InputError(
-                f"{label}: key submit: {job.submit_s:g} s lies before the job above it ({jobs[-1].submit_s:g} s)",
-                "sort the jobs by submit",
-            )
+        if "submit" in row:
+            if timed is not None and job.submit_s < timed:
+                raise InputError(
+                    f"{label}: key submit: {job.submit_s:g} s lies before that of a job above it ({timed:g} s)",
+                    "sort the jobs by submit",
+                )
+            timed = job.submit_s
         seen[job.name] = i
         jobs.append(job)
     return jobs
@@ -188,5 +188,11 @@ def _csv_rows(text: str, path: Path) -> list[Mapping[str, Any]]:
     for line in reader:
         if None in line or None in line.values():
             raise InputError(f"{path}: line {reader.line_num}: {len(line)} fields do not match the header")
-        rows.append({k.strip(): v.strip() for k, v in line.items() if v.strip()})
+        row = {k.strip(): v.strip() for k, v in line.items()}
+        if row.get("submit") == "":
+            name = row.get("name", "")
+            raise InputError(
+                f"{path}: line {reader.line_num}: job {name!r}: key submit: missing", "give every row a submit time"
+            )
+        rows.append({k: v for k, v in row.items() if v})
     return rows

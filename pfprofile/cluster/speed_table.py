@@ -104,7 +104,7 @@ def build_table(model: PerformanceModel, global_batch: int, pool: Pool, least: i
     label = f"model {model.workload} on {model.device_name}"
     if not model.has_power:
         raise InputError(f"{label}: no power was measured, so energy cannot be planned", "profile it with power")
-    clocks = list(model.supported_clocks_mhz) or [None]
+    clocks: list[float | None] = list(model.supported_clocks_mhz) or [None]
     options: list[tuple[int, int, int, int, float | None]] = []
     n = 1
     while n <= min(pool.max_job_gpus, global_batch):
@@ -131,7 +131,9 @@ def _points(options: list[Option]) -> Points:
     return Points.of(n, b, n_nodes=k, accum_steps=s, sm_clock_mhz=clocks)
 
 
-def _predict(model: PerformanceModel, options: list[Option], global_batch: int) -> tuple[list[tuple[Option, Answer]], str]:
+def _predict(
+    model: PerformanceModel, options: list[Option], global_batch: int
+) -> tuple[list[tuple[Option, Answer]], str]:
     """Predictions of all options; where the model refuses the lot, each GPU count by itself."""
     try:
         return _rows(options, model.predict(_points(options)), global_batch), ""

@@ -125,10 +125,10 @@ class Placer:
         old = {t: self.blocks[t] for t in tenants}
         moved: dict[int, Block] = {}
         for tenant in sorted(tenants, key=lambda t: -self.blocks[t].order):
-            block = tree.allocate(old[tenant].order)
-            if block is None:
+            place = tree.allocate(old[tenant].order)
+            if place is None:
                 break
-            moved[tenant] = block
+            moved[tenant] = place
         done = len(moved) == len(tenants)
         if done:
             for tenant in tenants:

@@ -1,8 +1,8 @@
 """The one event loop: time, rates, restarts, placement and energy for every policy.
 
-A job's rate changes only at events; between them everything is linear. A change of GPU count or of place costs a restart,
-during which the job makes no progress and draws its new configuration's power (no measurement says less); a change of
-clock costs nothing. Nodes without a tenant are off unless they are kept on.
+A job's rate changes only at events; between them everything is linear. A change of GPU count or of place costs a
+restart, during which the job makes no progress and draws its new configuration's power (no measurement says less); a
+change of clock costs nothing. Nodes without a tenant are off unless they are kept on.
 """
 
 from __future__ import annotations

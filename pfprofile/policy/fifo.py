@@ -1,4 +1,4 @@
-"""First in, first out: jobs start in order of arrival with the GPUs they asked for and keep them at the fastest clock."""
+"""First in, first out: jobs start in order of arrival with the GPUs they asked for, at the fastest clock."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """A job's useful configurations at given prices, as a ladder from few GPUs to many.
 
-The cost of a unit of work is (h + (λ+ν)·P' + μ·n)/speed. Divided by h it depends on ρ = (λ+ν)/h and m = μ/h only, and for a
-fixed ρ the configurations that are least for some m are the lower hull of (n/speed, (1 + ρ·P')/speed). Ladders are kept
-for a geometric grid of ρ, eight values an octave, so that jobs of one kind share them.
+The cost of a unit of work is (h + (λ+ν)·P' + μ·n)/speed. Divided by h it depends on ρ = (λ+ν)/h and m = μ/h only, and
+for a fixed ρ the configurations that are least for some m are the lower hull of (n/speed, (1 + ρ·P')/speed). Ladders
+are kept for a geometric grid of ρ, eight values an octave, so that jobs of one kind share them.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -80,7 +81,7 @@ def _build(table: SpeedTable, rho: float, least: int, most: int) -> Ladder:
     cost = np.array([(1.0 + rho * c.power_w) / c.speed_per_s for c in configs])
     chain = lower_hull(gpu_time, cost)[::-1]  # rising GPU time, falling cost
     rungs = [configs[i] for i in chain]
-    worth = [(cost[a] - cost[b]) / (gpu_time[b] - gpu_time[a]) for a, b in zip(chain, chain[1:], strict=False)]
+    worth = [(cost[a] - cost[b]) / (gpu_time[b] - gpu_time[a]) for a, b in pairwise(chain)]
     # Fewer GPUs than the hull's first rung: never cheaper, but there may be no more to be had.
     first = rungs[0].n
     forced = [
@@ -99,4 +100,4 @@ def price_breaks(table: SpeedTable, least: int, most: int) -> list[float]:
     time = np.array([1.0 / c.speed_per_s for c in configs])
     energy = np.array([c.power_w / c.speed_per_s for c in configs])
     chain = lower_hull(time, energy)[::-1]
-    return [float((time[b] - time[a]) / (energy[a] - energy[b])) for a, b in zip(chain, chain[1:], strict=False)]
+    return [float((time[b] - time[a]) / (energy[a] - energy[b])) for a, b in pairwise(chain)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 
-from pfprofile.policy.base import Choice, Decision, JobState, State
 from pfprofile.cluster.speed_table import Config
+from pfprofile.policy.base import Choice, Decision, JobState, State
 from pfprofile.policy.hulls import Ladder, grid_index, ladder
 from pfprofile.policy.prices import Claim, best_at, rank_weights, share, worth_rescaling
 from pfprofile.policy.settle import settle
@@ -105,7 +105,9 @@ class PfprofilePolicy:
             config = options.rungs[options.rung_at(gpu_price)]
             return (1.0 + self.energy_price * config.power_w + gpu_price * config.n) / config.speed_per_s
 
-        return min(job.job.tables, key=lambda p: (cost(p), p)) if len(job.job.tables) > 1 else next(iter(job.job.tables))
+        return (
+            min(job.job.tables, key=lambda p: (cost(p), p)) if len(job.job.tables) > 1 else next(iter(job.job.tables))
+        )
 
     def _ladder(self, job: JobState, pool: int, weight: float) -> Ladder:
         return ladder(job.job.tables[pool], grid_index(self.energy_price / weight), job.job.min_n, job.job.max_n)

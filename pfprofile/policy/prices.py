@@ -102,9 +102,7 @@ def best_at(claim: Claim, n: int, table_configs: Sequence[Config]) -> Config:
     return min(table_configs, key=lambda c: ((weight + price * c.power_w) / c.speed_per_s, c.power_w))
 
 
-def worth_rescaling(
-    claim: Claim, held: Config, target: Config, gpu_price: float, now_s: float
-) -> bool:
+def worth_rescaling(claim: Claim, held: Config, target: Config, gpu_price: float, now_s: float) -> bool:
     """Whether the gain over the remaining work pays for the restart."""
     weight, price = claim.weight, claim.price
     saving = unit_cost(held, weight, price, gpu_price) - unit_cost(target, weight, price, gpu_price)

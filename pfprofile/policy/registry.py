@@ -16,13 +16,13 @@ POLICIES: dict[str, Callable[..., Policy]] = {
 }
 
 
-def make_policy(name: str, **parameters: Any) -> Policy:
-    """A fresh policy.
-
-    Raises:
-        UsageError: no policy of that name; the nearest one is named.
-    """
-    maker = POLICIES.get(name)
-    if maker is None:
+def check_policy(name: str) -> None:
+    """Raises UsageError where there is no policy of that name; the nearest one is named."""
+    if name not in POLICIES:
         raise UsageError(f"unknown policy {name!r}{nearest(name, POLICIES)}", f"one of {', '.join(sorted(POLICIES))}")
-    return maker(**parameters)
+
+
+def make_policy(name: str, **parameters: Any) -> Policy:
+    """A fresh policy. Raises UsageError; see `check_policy`."""
+    check_policy(name)
+    return POLICIES[name](**parameters)

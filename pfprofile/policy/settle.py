@@ -53,11 +53,12 @@ def settle(claims: Sequence[Claim], capacity: int, gpu_price: float, now_s: floa
     upward.sort(key=lambda item: item[:2])
     for _, i, target in upward:
         room = capacity - total + final[i].n
-        config: Config | None = target
+        config = target
         if target.n > room:
-            config = claims[i].ladder.below(room)
-            if config is None or config.n <= final[i].n:
+            lower = claims[i].ladder.below(room)
+            if lower is None or lower.n <= final[i].n:
                 continue
+            config = lower
             held = claims[i].state.config
             if held is not None and not worth_rescaling(claims[i], final[i], config, gpu_price, now_s):
                 continue

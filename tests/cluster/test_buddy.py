@@ -25,7 +25,9 @@ def check(allocator: BuddyAllocator, held: list[Block]) -> None:
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.integers(1, 13), st.integers(1, 9), st.lists(st.tuples(st.integers(0, 3), st.integers(0, 10**6)), max_size=80))
+@given(
+    st.integers(1, 13), st.integers(1, 9), st.lists(st.tuples(st.integers(0, 3), st.integers(0, 10**6)), max_size=80)
+)
 def test_any_sequence_keeps_the_tree_whole(n_nodes: int, size: int, moves: list[tuple[int, int]]) -> None:
     allocator = BuddyAllocator(n_nodes, size)
     whole = allocator.free_blocks()

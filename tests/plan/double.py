@@ -28,9 +28,7 @@ class Double:
     gpus_per_node: int = 8
     source: str = "synthetic"
     error: float = 0.03
-    facts: WorkloadFacts = field(
-        default_factory=lambda: WorkloadFacts("image", 100_000, 64, 256)
-    )
+    facts: WorkloadFacts = field(default_factory=lambda: WorkloadFacts("image", 100_000, 64, 256))
 
     @property
     def supported_clocks_mhz(self) -> tuple[float, ...]:
