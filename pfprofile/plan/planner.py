@@ -146,7 +146,7 @@ def _check_floor(jobs: Sequence[Job], cluster: Cluster, limits: Limits) -> None:
         need = min(_alone_w(cluster, limits, pool, job) for pool in job.tables)
         if need > cap:
             raise InfeasibleError(
-                f"power cap {format_power(cap)} is below what job {job.name!r} needs to run alone ({format_power(need)})",
+                f"power cap {format_power(cap)} is below the {format_power(need)} that job {job.name!r} needs alone",
                 "raise --power-cap",
             )
 

@@ -134,7 +134,7 @@ def test_a_budget_below_the_least_energy_is_refused_with_the_figures(cli: Cli, f
         (["--budget", "-1J"], 2, ["--budget", "above 0"]),
         (["--power-cap", "5kWh"], 2, ["--power-cap", "an energy, not a power"]),
         (["--policy", "fifi"], 2, ["did you mean 'fifo'"]),
-        (["--power-cap", "10W"], 5, ["power cap", "needs to run alone"]),
+        (["--power-cap", "10W"], 5, ["power cap", "needs alone"]),
         (["--power-cap", "1kW", "--nodes-always-on"], 5, ["idle power of the cluster"]),
         (["-o", "jobs.toml"], 2, ["jobs.toml exists", "--force"]),
     ],
