@@ -60,7 +60,9 @@ def refuse_unspoken(domain: Domain, clocks: Clocks, workload: str, points: Point
                 if option
                 else f"measure points that span {value} nodes"
             )
-            raise InputError(f"{workload}: only one {words} was measured ({known[0]}); {value} cannot be predicted", how)
+            raise InputError(
+                f"{workload}: only one {words} was measured ({known[0]}); {value} cannot be predicted", how
+            )
     _refuse_clocks(domain, clocks, workload, points.sm_clock_mhz[np.isfinite(points.sm_clock_mhz)])
 
 

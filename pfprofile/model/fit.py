@@ -97,13 +97,16 @@ def fit_observations(obs: Observations, frame: Frame, device_name: str = "", idl
     return Fit(problem, solution, spread_of(problem, solution))
 
 
-def fit_profile(profile: Profile, where: str = "profile", *, starts: int = len(STARTS)) -> FittedModel:
+def fit_profile(
+    profile: Profile, where: str = "profile", *, starts: int = len(STARTS), dated: bool = True
+) -> FittedModel:
     """Fit the throughput and (where power was measured) power model of a profile.
 
     Args:
         profile: all trials of one workload on one device type.
         where: the profile's name, for errors.
         starts: how many starting points to try.
+        dated: write the time of the fit into the model.
 
     Raises:
         InputError: nothing to fit, mixed workloads, or impossible values.
@@ -112,10 +115,13 @@ def fit_profile(profile: Profile, where: str = "profile", *, starts: int = len(S
     context = Context.of(profile)
     frame = frame_for(obs, profile.metadata)
     fit = fit_observations(obs, frame, context.device_name, context.idle_power_w, starts)
-    return FittedModel(document_of(fit, context))
+    from pfprofile.model.validate import cross_validate, with_quality
+
+    document = with_quality(document_of(fit, context, dated=dated), obs, cross_validate(fit, context))
+    return FittedModel(document)
 
 
-def document_of(fit: Fit, context: Context) -> ModelDocument:
+def document_of(fit: Fit, context: Context, *, dated: bool = False) -> ModelDocument:
     """Write a fit down."""
     obs, metadata = fit.problem.obs, context.metadata
     spread = fit.spread
@@ -141,7 +147,7 @@ def document_of(fit: Fit, context: Context) -> ModelDocument:
             profile_digest=context.digest,
             rows=context.rows,
             points=len(obs),
-            created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            created_at=datetime.now(UTC).isoformat(timespec="seconds") if dated else None,
             tool_version=__version__,
             replayed_from=metadata.replayed_from,
             notes=list(metadata.notes),
@@ -223,4 +229,3 @@ def warnings_of(fit: Fit, context: Context) -> list[str]:
     if bound:
         out.append(f"at a bound: {', '.join(bound)}")
     return out
-

@@ -44,9 +44,7 @@ class Frame:
         return np.asarray(np.where(np.isfinite(clock_mhz), clock_mhz, default) / self.f_max_mhz, dtype=np.float64)
 
 
-def frame_of(
-    obs: Observations, default_mhz: float | None = None, supported_mhz: tuple[float, ...] = ()
-) -> Frame:
+def frame_of(obs: Observations, default_mhz: float | None = None, supported_mhz: tuple[float, ...] = ()) -> Frame:
     """The clock frame of a data set, from its rows and what its metadata say."""
     clocks = obs.clock_mhz[np.isfinite(obs.clock_mhz)]
     unlocked = obs.achieved_mhz[~np.isfinite(obs.requested_mhz) & np.isfinite(obs.achieved_mhz)]

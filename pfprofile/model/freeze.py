@@ -68,12 +68,16 @@ def _few_clocks_one_batch(name: str) -> Rule:
             return None
         # Half the computing time, and a plain sum: AdaptDL's choice for a single batch size.
         value = facts.floor_s if name == "a0" else 1.0
-        return Frozen(value, f"one batch and {v.n_clocks} clocks: half the computing time is taken as floor", name == "a0")
+        return Frozen(
+            value, f"one batch and {v.n_clocks} clocks: half the computing time is taken as floor", name == "a0"
+        )
 
     return rule
 
 
-def _when(condition: Callable[[Variety], bool], reason: str, value: float | None = None, *, unknown: bool = False) -> Rule:
+def _when(
+    condition: Callable[[Variety], bool], reason: str, value: float | None = None, *, unknown: bool = False
+) -> Rule:
     def rule(v: Variety, facts: Facts, prior: float) -> Frozen | None:
         return Frozen(prior if value is None else value, reason, unknown) if condition(v) else None
 

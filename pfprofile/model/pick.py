@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +43,8 @@ class Choice:
         energy_saved, time_added: fractions against the default clock.
         energy_saved_lo, energy_saved_hi, time_added_lo, time_added_hi: their 90 % intervals, from joint draws.
         objective: what was minimised.
-        at_edge: the chosen clock is the lowest or highest that was considered.
+        at_edge: the chosen clock is the lowest that was considered.
+        advice: what to know or do before relying on it.
     """
 
     chosen: Predictions
@@ -55,6 +57,7 @@ class Choice:
     time_added_hi: float
     objective: str
     at_edge: bool
+    advice: tuple[str, ...]
 
     def row(self) -> dict[str, Any]:
         """The choice as one flat record."""
@@ -87,6 +90,13 @@ def candidates(model: FittedModel, gpus: list[int] | None, batches: list[int] | 
     return Points.of(grid[0], grid[1], n_nodes=-(-grid[0] // model.gpus_per_node), sm_clock_mhz=grid[2])
 
 
+def clocks_given(model: FittedModel, asked: str | Sequence[float | None]) -> Floats | None:
+    """The clocks of a command line; None = those that can be set (`clocks_to_try`). ``auto`` means the same here."""
+    if isinstance(asked, str):
+        return None
+    return np.array([np.nan if f is None else f for f in asked])
+
+
 def _at_default(points: Points) -> Points:
     return Points(points.n_gpus, points.n_nodes, points.local_batch, points.accum_steps,
                   np.full(len(points), np.nan))  # fmt: skip
@@ -102,7 +112,9 @@ def pick(model: FittedModel, points: Points, objective: str, limits: Limits) -> 
         InfeasibleError: no point keeps the limits; names the limit and how close one comes.
     """
     if not model.has_power and (objective != "time" or limits.power_cap_w is not None):
-        raise InputError(f"{model.workload}: the model has no power", "use --objective time, or measure power and fit again")
+        raise InputError(
+            f"{model.workload}: the model has no power", "use --objective time, or measure power and fit again"
+        )
     predictions, default = model.predict(points), model.predict(_at_default(points))
     allowed = _allowed(model, predictions, default, limits)
     samples = points.n_gpus * points.local_batch * points.accum_steps
@@ -122,7 +134,9 @@ def _allowed(model: FittedModel, predictions: Predictions, default: Predictions,
         _none_left(allowed, f"no clock keeps a slowdown of {limits.max_slowdown:.1%}", f"the least is {slow.min():.1%}")
     if limits.power_cap_w is not None:
         allowed &= predictions.power_w <= limits.power_cap_w
-        _none_left(allowed, f"no point keeps {limits.power_cap_w:g} W a GPU", f"the least is {predictions.power_w.min():.0f} W")
+        _none_left(
+            allowed, f"no point keeps {limits.power_cap_w:g} W a GPU", f"the least is {predictions.power_w.min():.0f} W"
+        )
     if limits.deadline_s is not None:
         work = limits.samples or model.document.facts.samples_per_epoch
         if work is None:
@@ -143,7 +157,9 @@ def _compare(model: FittedModel, points: Points, best: int, objective: str) -> C
         return Points(*(getattr(p, name)[best : best + 1] for name in Points.__slots__))
 
     here = one(points)
-    both = Points(*(np.concatenate([getattr(here, name), getattr(_at_default(here), name)]) for name in Points.__slots__))
+    both = Points(
+        *(np.concatenate([getattr(here, name), getattr(_at_default(here), name)]) for name in Points.__slots__)
+    )
     chosen, default = model.predict(here), model.predict(_at_default(here))
     time, power = model.draws(both, 400, seed=0)
     saved = 1 - (time * power)[:, 0] / (time * power)[:, 1]
@@ -152,9 +168,22 @@ def _compare(model: FittedModel, points: Points, best: int, objective: str) -> C
     f = float(here.sm_clock_mhz[0])
     low, high = np.quantile(saved, [0.05, 0.95])
     slow, slower = np.quantile(added, [0.05, 0.95])
+    at_edge = bool(len(np.unique(clocks)) > 1 and f == clocks.min())
     return Choice(
         chosen, default,
         float(1 - chosen.energy_per_step_j[0] / default.energy_per_step_j[0]), float(low), float(high),
         float(chosen.step_time_s[0] / default.step_time_s[0] - 1), float(slow), float(slower),
-        objective, bool(len(np.unique(clocks)) > 1 and f == clocks.min()),
+        objective, at_edge, _advice(chosen, at_edge),
     )  # fmt: skip
+
+
+def _advice(chosen: Predictions, at_edge: bool) -> tuple[str, ...]:
+    out = []
+    f = float(chosen.points.sm_clock_mhz[0])
+    if np.isfinite(f):
+        out.append(f"verify it: run one step at {f:g} MHz and at the default clock before relying on the saving")
+    if at_edge:
+        out.append("the lowest clock considered is the best: a lower one may be better still")
+    if bool(chosen.extrapolated[0]):
+        out.append("the point lies outside what was measured")
+    return tuple(out)

@@ -90,7 +90,9 @@ def predict_rows(model: FittedModel, obs: Observations, frame: Frame, rows: np.n
         )  # fmt: skip
 
 
-def leave_one_out(obs: Observations, frame: Frame, fitter: Fitter, axis: str, limit: int | None = None) -> Iterator[HeldOut]:
+def leave_one_out(
+    obs: Observations, frame: Frame, fitter: Fitter, axis: str, limit: int | None = None
+) -> Iterator[HeldOut]:
     """Leave each value of an axis out in turn, fit on the rest, predict it."""
     values = axis_values(obs, axis)
     distinct = np.unique(values)
