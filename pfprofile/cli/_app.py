@@ -104,6 +104,7 @@ COMMANDS: tuple[str, ...] = (
     "fit",
     "predict",
     "pick",
+    "plan",
     "import",
     "merge",
     "show",
