@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,11 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.fixture(autouse=True)
+def shared_host(monkeypatch, training_host):
+    monkeypatch.setattr(run_live, "Host", lambda threads: nullcontext(training_host))
+
+
 def live(name="Tiny", reporter=None, **changes):
     given = {
         "workload": f"{FAULTY}:{name}", "device": "cpu", "gpus": (1,), "batch_sizes": (2,), "window_s": 0.1,
@@ -36,7 +42,7 @@ def live(name="Tiny", reporter=None, **changes):
 
 
 def test_every_failure_is_one_row_and_the_rest_is_kept():
-    outcome = live("Faulty", gpus=(2,), batch_sizes=(2, 3, 4, 5, 6, 8, 16), timeout_s=10.0)
+    outcome = live("Faulty", gpus=(2,), batch_sizes=(2, 3, 4, 5, 6, 8, 16), timeout_s=20.0)
     rows = {r["local_batch"]: r for r in outcome.profile.rows()}
     assert {b: r["status"] for b, r in rows.items() if b < 8} == {
         2: "ok", 3: "timeout", 4: "ok", 5: "failed", 6: "failed"
@@ -44,7 +50,7 @@ def test_every_failure_is_one_row_and_the_rest_is_kept():
     assert [r["status"] for b, r in rows.items() if b >= 8] in (["oom"], ["oom"] * 2)
     assert "SIGKILL" in rows[5]["error"]
     assert "the data is odd" in rows[6]["error"]
-    assert "10 s" in rows[3]["error"]
+    assert "20 s" in rows[3]["error"]
     assert rows[3]["step_time_s"] is None
     assert outcome.failed == outcome.profile.n_rows - 2
     assert read_profile(outcome.path).rows() == outcome.profile.rows()

@@ -14,10 +14,9 @@ FAULTY = str(Path(__file__).parent.parent / "support" / "faulty.py")
 SETTINGS = {"width": 8}
 
 
-@pytest.fixture(scope="module")
-def host():
-    with Host(threads=1) as host:
-        yield host
+@pytest.fixture
+def host(training_host):
+    return training_host
 
 
 def start(host, name="Tiny", **changes):
