@@ -103,6 +103,7 @@ COMMANDS: tuple[str, ...] = (
     "import",
     "merge",
     "show",
+    "report",
     "schema",
 )
 _register()
