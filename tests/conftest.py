@@ -16,7 +16,8 @@ from pfprofile.profile import Profile, ProfileMetadata, WorkloadFacts
 
 # Machines differ and share their cores: no test may fail for being slow.
 settings.register_profile("pfprofile", deadline=None)
-settings.load_profile("pfprofile")
+settings.register_profile("fuzz", deadline=None, max_examples=10_000)
+settings.load_profile(os.environ.get("PFPROFILE_HYPOTHESIS", "pfprofile"))
 
 REPO = Path(__file__).resolve().parent.parent
 

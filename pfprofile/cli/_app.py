@@ -100,6 +100,10 @@ def _register() -> None:
 
 #: in the order of the chain; each is cli/<name>_cmd.py with HELP, EPILOG (an example) and command()
 COMMANDS: tuple[str, ...] = (
+    "sweep",
+    "fit",
+    "predict",
+    "pick",
     "import",
     "merge",
     "show",

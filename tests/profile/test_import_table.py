@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from pfprofile.errors import InputError, PfprofileError, UsageError
 from pfprofile.profile.importers import IMPORTERS, ImportOptions, importer
@@ -54,6 +56,7 @@ def test_what_is_assumed_is_said(runs):
         (("step_time_s=time*1e7",), (), InputError, "milliseconds or microseconds"),
         (("step_time_s=0-time",), (), InputError, "a step time of -0.5 s"),
         (("step_time_s=time", "local_batch=batch/16"), (), InputError, "local_batch is 0.5"),
+        (("step_time_s=time", "n_gpus=gpus*1e300"), (), InputError, "column n_gpus"),
         (("step_time_s=gpu",), (), InputError, "line 2: gpu is 'A40', expected a number"),
         (("step_time_s=tme",), (), UsageError, "no numeric column 'tme'; did you mean 'time'"),
         (("step_time_s=time", "device_name=gpo"), (), UsageError, "no column 'gpo'; did you mean 'gpu'"),
@@ -152,3 +155,27 @@ def test_real_tables(data):
         "sync_time_s=sync_time", "local_batch=local_bsz", set_=("device_name=Tesla T4",),
     ).profiles[0]  # fmt: skip
     assert pollux.metadata.gpus_per_node == 4
+
+
+_WHOLE = b"gpus,batch,time,energy,gpu\n1,8,0.5,100,A40\n2,8,0.6,130,A40\n4,16,0.7,200,A40\n"
+_EDITS = st.lists(st.tuples(st.integers(0, len(_WHOLE)), st.integers(0, 6), st.binary(max_size=6)), max_size=6)
+
+
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=max(300, settings.default.max_examples)
+)
+@given(_EDITS)
+def test_mangled_files_are_refused_or_become_a_profile(tmp_path, edits):
+    content = _WHOLE
+    for at, cut, new in edits:
+        content = content[:at] + new + content[at + cut :]
+    path = tmp_path / "mangled.csv"
+    path.write_bytes(content)
+    mapping = ("step_time_s=time", "power_w=energy/time", "n_gpus=gpus", "local_batch=batch", "device_name=gpu")
+    try:
+        done = load(path, *mapping)
+    except PfprofileError as error:
+        assert "\n" not in str(error)
+        return
+    for profile in done.profiles:
+        assert all(row["step_time_s"] > 0 and row["n_gpus"] >= 1 for row in profile.rows())
