@@ -10,10 +10,11 @@ from pfprofile.report.lines import Line, Mark, draw_failures, draw_lines, label_
 from pfprofile.report.parts import Panel
 from pfprofile.report.slices import NAMES, Slice, value, words
 from pfprofile.report.svg import canvas, to_svg
-from pfprofile.report.theme import category, clock_role
+from pfprofile.report.theme import category, clock_role, color
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 THROTTLED = ("power", "thermal", "hardware")
 
@@ -26,6 +27,10 @@ class Quantity:
     title: str
     unit: str
     spread: Callable[[dict[str, Any]], float | None] = lambda row: None
+
+    def scaled(self, largest: float) -> tuple[str, float]:
+        """The unit to draw in and the factor to it: thousandths where all is small."""
+        return (f"m{self.unit}", 1e3) if self.unit in ("s", "J") and largest < 1.0 else (self.unit, 1.0)
 
 
 def quantities(unit: str) -> tuple[Quantity, ...]:
@@ -89,35 +94,47 @@ def _mark(row: dict[str, Any], part: Slice, quantity: Quantity, scale: float, wi
     return Mark(x, y, low, high, asked, shape)
 
 
+def marks_of(rows: Sequence[dict[str, Any]], part: Slice, quantity: Quantity, scale: float) -> tuple[Mark, ...]:
+    """The trials that know this quantity, as marks in order of x; times ``scale``."""
+    wider = _wider([row for _, trials in part.lines for row in trials])
+    marks = [_mark(row, part, quantity, scale, wider) for row in rows if row[quantity.column] is not None]
+    return tuple(sorted(marks, key=lambda mark: mark.x))
+
+
+def panel_canvas(unit: str) -> tuple[Figure, Axes]:
+    """A small picture with its unit above the vertical axis."""
+    figure, axes = canvas(300, 225, left=48, right=66, top=24, bottom=40)
+    axes.set_title(unit, loc="left", fontsize=10.5, color=color("muted"), x=-0.16, pad=8)
+    return figure, axes
+
+
 def _panel(part: Slice, quantity: Quantity, prefix: str) -> Panel:
-    trials = [row for _, rows in part.lines for row in rows if row[quantity.column] is not None]
-    if not trials:
+    known = [row[quantity.column] for _, rows in part.lines for row in rows if row[quantity.column] is not None]
+    if not known:
         return Panel(quantity.title, f"{quantity.title} is unknown in these trials: no sensor reported power. "
                      "Unknown is not zero, so nothing is drawn.")  # fmt: skip
-    unit, scale = quantity.unit, 1.0
-    if unit in ("s", "J") and max(row[quantity.column] for row in trials) < 1.0:
-        unit, scale = f"m{unit}", 1e3
-    wider = _wider(trials)
+    unit, scale = quantity.scaled(max(known))
     lines = []
     for index, (item, rows) in enumerate(part.lines):
         role = clock_role(item, *part.clocks_mhz) if part.line_axis == "clock" else category(index)
-        marks = [_mark(row, part, quantity, scale, wider) for row in rows if row[quantity.column] is not None]
+        marks = marks_of(rows, part, quantity, scale)
         if marks:
-            lines.append(Line(words(part.line_axis, item), role, tuple(sorted(marks, key=lambda m: m.x))))
-    svg_title = f"{quantity.title} {part.title[0].lower()}{part.title[1:]}"
-    figure, axes = canvas(300, 225, left=48, right=66, top=24, bottom=40)
+            lines.append(Line(words(part.line_axis, item), role, marks))
+    figure, axes = panel_canvas(unit)
     draw_lines(axes, lines)
-    _scales(axes, part.axis, quantity)
+    scale_axes(axes, part.axis, quantity)
     draw_failures(axes, [(value(row, part.axis) or 0.0, row["status"]) for row in part.failed])
     axes.set_xlabel(NAMES[part.axis][2])
-    axes.set_title(unit, loc="left", fontsize=10.5, color=axes.xaxis.label.get_color(), x=-0.16, pad=8)
     label_ends(axes, [(line.marks[-1].y, line.label, line.role) for line in lines])
     description = _describe(lines, unit, NAMES[part.axis][2], part.intro)
-    key = f"{prefix}-{part.axis}-{quantity.column}"
-    return Panel(quantity.title, description, to_svg(figure, key, svg_title, description))
+    title = f"{quantity.title} {part.title[0].lower()}{part.title[1:]}"
+    return Panel(
+        quantity.title, description, to_svg(figure, f"{prefix}-{part.axis}-{quantity.column}", title, description)
+    )
 
 
-def _scales(axes: Axes, axis: str, quantity: Quantity) -> None:
+def scale_axes(axes: Axes, axis: str, quantity: Quantity) -> None:
+    """Doublings across for batch and GPUs; upwards from zero, or by factors where factors are what counts."""
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
     plain = FuncFormatter(lambda v, _: f"{v:,.4g}" if abs(v) < 1e4 else f"{v:,.0f}")

@@ -44,6 +44,7 @@ class Slice:
         failed: trials that failed at the values that are held.
         intro: what is held fixed, or why there is nothing to see.
         clocks_mhz: lowest and highest clock of the whole profile, the ends of the colour scale.
+        held_axis, held, accum_steps: what is the same in all lines.
     """
 
     axis: str
@@ -52,6 +53,9 @@ class Slice:
     failed: tuple[dict[str, Any], ...]
     intro: str
     clocks_mhz: tuple[float, float]
+    held_axis: str = ""
+    held: float | None = None
+    accum_steps: int = 1
 
     @property
     def title(self) -> str:
@@ -102,7 +106,8 @@ def cut(rows: Sequence[dict[str, Any]], axis: str) -> Slice:
     if not chosen:
         return Slice(axis, line_axis, (), (), f"No two trials differ in {NAMES[axis][2]} alone.", clocks)
     intro = _intro(held_axis, held, accum, len(full), len(chosen), line_axis)
-    return Slice(axis, line_axis, tuple((k, tuple(lines[k])) for k in chosen), tuple(failed), intro, clocks)
+    drawn = tuple((k, tuple(lines[k])) for k in chosen)
+    return Slice(axis, line_axis, drawn, tuple(failed), intro, clocks, held_axis, held, accum)
 
 
 def _group_value(row: dict[str, Any], axis: str) -> float | None:
