@@ -108,6 +108,7 @@ COMMANDS: tuple[str, ...] = (
     "import",
     "merge",
     "show",
+    "report",
     "schema",
 )
 _register()
