@@ -1,4 +1,4 @@
-"""Builds the fake ``libnvidia-ml.so.1``, sets its stage and reads its truth.
+"""Sets the stage of the fake ``libnvidia-ml.so.1`` and reads its truth.
 
 A test makes a `Fake` (fixtures in plugin.py), gives `Fake.env` to the processes under test and drives the state from
 outside while they run. Workers call `tests.fake_nvml.worker.kernel`, or ``fake_kernel`` of the library itself.
@@ -6,202 +6,31 @@ outside while they run. Workers call `tests.fake_nvml.worker.kernel`, or ``fake_
 
 from __future__ import annotations
 
-import ctypes
 import os
-import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.fake_nvml.devices import DEVICES, CProfile, Device, to_c
+from tests.fake_nvml.build import CONTROL, LIBRARY, link, load
+from tests.fake_nvml.devices import DEVICES, Device, to_c
+from tests.fake_nvml.records import KINDS, Audit, CAudit, CKernel, CTruth, Kernel, Truth
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-SOURCES = Path(__file__).parent / "src"
 REPOSITORY = Path(__file__).parents[2]
-LIBRARY = "libnvidia-ml.so.1"
-CONTROL = "libfakecontrol.so"
 
 # NVML return codes that tests inject, by name.
 CODES = {
     "UNINITIALIZED": 1, "INVALID_ARGUMENT": 2, "NOT_SUPPORTED": 3, "NO_PERMISSION": 4, "NOT_FOUND": 6,
     "DRIVER_NOT_LOADED": 9, "TIMEOUT": 10, "GPU_IS_LOST": 15, "NO_DATA": 21, "UNKNOWN": 999,
 }  # fmt: skip
-KINDS = {1: "lock", 2: "reset", 3: "limit", 4: "init", 5: "shutdown"}
 _SETTINGS = (
     "limit_mw", "lost", "temperature", "mig", "mig_instances", "virtualization", "power_reading_mw", "thermal_mhz",
     "thermal_reason", "locks_ignored", "lock_mhz", "reset_lock", "reset_counter", "idle_noise",
+    "sensor_gain_ppm",
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Audit:
-    """One entry of the audit ring: who asked for what, and whether it was granted (``code`` 0)."""
-
-    seq: int
-    t_ns: int
-    pid: int
-    kind: str
-    gpu: int
-    low: int
-    high: int
-    code: int
-
-
-@dataclass(frozen=True, slots=True)
-class Kernel:
-    """One run of ``fake_kernel``: its true interval on the monotonic clock and the GPU's true energy at both ends."""
-
-    seq: int
-    start_ns: int
-    end_ns: int
-    start_j: float
-    end_j: float
-    compute_s: float
-    memory_s: float
-    pid: int
-    gpu: int
-    clock_mhz: int
-    reasons: int
-
-    @property
-    def time_s(self) -> float:
-        """True duration, s."""
-        return (self.end_ns - self.start_ns) / 1e9
-
-    @property
-    def power_w(self) -> float:
-        """True mean power of the GPU meanwhile, W."""
-        return (self.end_j - self.start_j) / self.time_s
-
-
-@dataclass(frozen=True, slots=True)
-class Truth:
-    """What a GPU really does at one moment."""
-
-    t_ns: int
-    energy_j: float
-    power_w: float
-    temperature_c: float
-    clock_mhz: int
-    reasons: int
-    busy: int
-    locked: int
-    lock_min_mhz: int
-    lock_max_mhz: int
-    limit_mw: int
-    clients: int
-
-
-class _CAudit(ctypes.Structure):
-    _fields_ = [
-        ("seq", ctypes.c_uint64),
-        ("t_ns", ctypes.c_int64),
-        ("pid", ctypes.c_int32),
-        *((n, ctypes.c_uint32) for n in ("kind", "gpu", "low", "high", "code")),
-    ]
-
-
-class _CKernel(ctypes.Structure):
-    _fields_ = [
-        ("seq", ctypes.c_uint64),
-        *((n, ctypes.c_int64) for n in ("start_ns", "end_ns")),
-        *((n, ctypes.c_double) for n in ("start_j", "end_j", "compute_s", "memory_s")),
-        ("pid", ctypes.c_int32),
-        *((n, ctypes.c_uint32) for n in ("gpu", "clock_mhz", "reasons")),
-    ]
-
-
-class _CTruth(ctypes.Structure):
-    _fields_ = [
-        ("t_ns", ctypes.c_int64),
-        *((n, ctypes.c_double) for n in ("energy_j", "power_w", "temperature_c")),
-        *((n, ctypes.c_uint32) for n in ("clock_mhz", "reasons", "busy", "locked", "lock_min_mhz", "lock_max_mhz", "limit_mw", "clients")),
-    ]  # fmt: skip
-
-
-def compiler() -> str | None:
-    """The C compiler, or None where there is none."""
-    return shutil.which("gcc") or shutil.which("cc")
-
-
-def _run(*command: str | Path) -> None:
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{command[0]} failed:\n{done.stderr}")
-
-
-def build(folder: Path) -> Path:
-    """Compile into ``folder``: the objects, the library, and a twin under another name for this process.
-
-    The twin lets a test control the fake without having a ``libnvidia-ml.so.1`` loaded itself.
-    """
-    gcc = compiler()
-    if gcc is None:
-        raise RuntimeError("no C compiler: install gcc")
-    folder.mkdir(parents=True, exist_ok=True)
-    sources = sorted(SOURCES.glob("*.c"))
-    flags = ("-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC")
-    for source in sources:
-        _run(gcc, *flags, "-c", source, "-o", folder / f"{source.stem}.o")
-    link(folder, folder / LIBRARY)
-    link(folder, folder / CONTROL, soname=CONTROL)
-    return folder
-
-
-def link(folder: Path, target: Path, without: Iterable[str] = (), soname: str = LIBRARY) -> Path:
-    """Link the objects of ``folder`` to ``target``; the functions named in ``without`` are missing from it."""
-    gcc = compiler()
-    assert gcc is not None
-    target.parent.mkdir(parents=True, exist_ok=True)
-    hidden = "".join(f" {name};" for name in without)
-    script = target.with_name(target.name + ".map")
-    script.write_text(f"{{ global: nvml*; fake_*; local:{hidden} *; }};\n")
-    objects = [folder / f"{s.stem}.o" for s in sorted(SOURCES.glob("*.c"))]
-    _run(
-        gcc,
-        "-shared",
-        f"-Wl,-soname,{soname}",
-        f"-Wl,--version-script={script}",
-        "-o",
-        target,
-        *objects,
-        "-lpthread",
-        "-lm",
-    )
-    return target
-
-
-def _load(path: Path) -> Any:
-    lib = ctypes.CDLL(str(path))
-    state, u32, i32, u64, dbl = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int32, ctypes.c_uint64, ctypes.c_double
-    signatures: dict[str, tuple[Any, list[Any]]] = {
-        "fake_sizeof_profile": (u64, []),
-        "fake_create": (state, [ctypes.c_char_p, ctypes.c_char_p, i32]),
-        "fake_attach": (state, [ctypes.c_char_p]),
-        "fake_detach": (None, [state]),
-        "fake_add_gpu": (i32, [state, ctypes.POINTER(CProfile), ctypes.c_char_p, ctypes.c_char_p, u32]),
-        "fake_set": (None, [state, u32, u32, ctypes.c_int64]),
-        "fake_rule": (i32, [state, ctypes.c_char_p, u32, dbl, u64, u64, i32, i32]),
-        "fake_clear_rules": (None, [state]),
-        "fake_foreign": (i32, [state, u32, i32, u64]),
-        "fake_load": (i32, [state, u32, i32, dbl, dbl]),
-        "fake_unload": (None, [state, u32, i32]),
-        "fake_truth": (None, [state, u32, ctypes.POINTER(_CTruth)]),
-        "fake_energy_at": (dbl, [state, u32, ctypes.c_int64]),
-        "fake_audit": (u64, [state, u64, u64, ctypes.POINTER(_CAudit)]),
-        "fake_kernels": (u64, [state, u64, u64, ctypes.POINTER(_CKernel)]),
-        "fake_calls": (u64, [state, ctypes.c_char_p]),
-    }
-    for name, (result, arguments) in signatures.items():
-        function = getattr(lib, name)
-        function.restype, function.argtypes = result, arguments
-    if lib.fake_sizeof_profile() != ctypes.sizeof(CProfile):
-        raise RuntimeError("devices.CProfile and profile_t of state.h differ")
-    return lib
 
 
 def gpu_uuid(index: int) -> str:
@@ -232,7 +61,7 @@ class Fake:
         self.path = folder / "nvml.state"
         self.devices = tuple(DEVICES[d] if isinstance(d, str) else d for d in devices)
         folder.mkdir(parents=True, exist_ok=True)
-        self._lib = _load(library / CONTROL)
+        self._lib = load(library / CONTROL)
         self._state = self._lib.fake_create(str(self.path).encode(), driver.encode(), cuda)
         if not self._state:
             raise RuntimeError(f"cannot create {self.path}")
@@ -336,6 +165,10 @@ class Fake:
         """All power readings show this, however absurd; None: the sensor works again."""
         self._set(gpu, "power_reading_mw", -1 if watts is None else round(watts * 1000))
 
+    def set_sensor_gain(self, gpu: int, gain: float) -> None:
+        """The power readings are off by this factor; the energy counter stays right."""
+        self._set(gpu, "sensor_gain_ppm", round(gain * 1e6))
+
     # ---- stage ----
 
     def set_power_limit(self, gpu: int, watts: float) -> None:
@@ -402,9 +235,9 @@ class Fake:
 
     def truth(self, gpu: int) -> Truth:
         """What the GPU does right now."""
-        c = _CTruth()
+        c = CTruth()
         self._lib.fake_truth(self._state, gpu, c)
-        return Truth(*(getattr(c, name) for name, _ in _CTruth._fields_))
+        return Truth(*(getattr(c, name) for name, _ in CTruth._fields_))
 
     def lock_of(self, gpu: int) -> tuple[int, int] | None:
         """The lock in force, which NVML itself cannot tell: (lowest, highest) MHz."""
@@ -417,16 +250,16 @@ class Fake:
 
     def audit(self, *kinds: str, since: int = 0) -> list[Audit]:
         """The audit ring, oldest first; only some kinds (lock, reset, limit, init, shutdown) if any are named."""
-        buffer = (_CAudit * 8192)()
+        buffer = (CAudit * 8192)()
         n = self._lib.fake_audit(self._state, since, len(buffer), buffer)
         entries = [Audit(b.seq, b.t_ns, b.pid, KINDS[b.kind], b.gpu, b.low, b.high, b.code) for b in buffer[:n]]
         return [e for e in entries if not kinds or e.kind in kinds]
 
     def kernels(self, gpu: int | None = None, since: int = 0) -> list[Kernel]:
         """The log of kernels that ended, oldest first."""
-        buffer = (_CKernel * 16384)()
+        buffer = (CKernel * 16384)()
         n = self._lib.fake_kernels(self._state, since, len(buffer), buffer)
-        names = [name for name, _ in _CKernel._fields_]
+        names = [name for name, _ in CKernel._fields_]
         entries = [Kernel(*(getattr(b, name) for name in names)) for b in buffer[:n]]
         return [e for e in entries if gpu is None or e.gpu == gpu]
 

@@ -21,8 +21,8 @@ class Device:
     """One kind of GPU: what NVML says of it, and the truth behind the readings.
 
     Power is ``context_w + compute * D + memory * (memory_w + memory_sm_share * D)`` with the shares of time in either
-    phase and ``D = dynamic_w * x * max(v_floor, 1 - v_slope * (1 - x))**2``, ``x = clock / max_mhz``. The sensor is read
-    every ``sensor_period_s`` and shows the mean over the window that belongs to the call.
+    phase and ``D = dynamic_w * x * max(v_floor, 1 - v_slope * (1 - x))**2``, ``x = clock / max_mhz``. The sensor is
+    read every ``sensor_period_s`` and shows the mean over the window that belongs to the call.
     """
 
     name: str

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.fake_nvml.control import Fake, build, compiler
+from tests.fake_nvml.build import build, compiler
+from tests.fake_nvml.control import Fake
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

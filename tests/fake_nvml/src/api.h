@@ -1,4 +1,4 @@
-/* What every NVML entry point begins and ends with. Structs are laid out as in the ctypes of nvidia-ml-py. */
+/* How every entry point begins and ends, and the structs that pass. Structs are laid out as in the ctypes of nvidia-ml-py. */
 #ifndef FAKE_API_H
 #define FAKE_API_H
 

@@ -128,7 +128,7 @@ static uint32_t power_mw(gpu_t *g, double window_s)
 {
     if (g->power_override_on)
         return g->power_override_mw;
-    return (uint32_t)lround(reading_w(g, now_ns(), window_s) * 1e3);
+    return (uint32_t)lround(reading_w(g, now_ns(), window_s) * g->sensor_gain * 1e3);
 }
 
 ret_t nvmlDeviceGetPowerUsage(device_t d, uint32_t *mw)

@@ -22,6 +22,7 @@ int fake_add_gpu(state_t *s, const profile_t *profile, const char *uuid, const c
         g->bus = bus;
         g->limit_mw = profile->limit_mw;
         g->temperature_override = -1;
+        g->sensor_gain = 1;
         g->counter_base_mj = profile->energy_offset_mj;
         g->t_ns = now_ns();
         g->clock_mhz = profile->idle_mhz;
@@ -36,7 +37,7 @@ int fake_add_gpu(state_t *s, const profile_t *profile, const char *uuid, const c
 
 enum {
     SET_LIMIT_MW, SET_LOST, SET_TEMPERATURE, SET_MIG, SET_MIG_INSTANCES, SET_VIRTUALIZATION, SET_POWER_READING_MW,
-    SET_THERMAL_MHZ, SET_THERMAL_REASON, SET_LOCKS_IGNORED, SET_LOCK_MHZ, RESET_LOCK, RESET_COUNTER, SET_IDLE_NOISE,
+    SET_THERMAL_MHZ, SET_THERMAL_REASON, SET_LOCKS_IGNORED, SET_LOCK_MHZ, RESET_LOCK, RESET_COUNTER, SET_IDLE_NOISE, SET_SENSOR_GAIN_PPM,
 };
 
 /* One setting of one GPU. A negative value takes an override away. */
@@ -73,6 +74,7 @@ void fake_set(state_t *s, uint32_t gpu, uint32_t what, int64_t v)
         g->counted_j = energy_at(g, now);
         g->counter_base_mj = 0;
         break;
+    case SET_SENSOR_GAIN_PPM: g->sensor_gain = (double)v / 1e6; break;
     case SET_IDLE_NOISE: g->profile.noisy_idle_reasons = (uint32_t)v; break;
     }
     update(g, now);

@@ -85,6 +85,7 @@ typedef struct {
     uint32_t limit_mw, mig_current, mig_pending, mig_instances, virtualization;
     uint32_t thermal_mhz, thermal_reason; /* a clock ceiling for another reason than power, and its bits */
     uint32_t power_override_on, power_override_mw;
+    double sensor_gain; /* of the power readings; the energy counter tells the truth */
     int32_t temperature_override; /* < 0: from the power */
     foreign_t foreign[MAX_FOREIGN];
     client_t clients[MAX_CLIENTS];

@@ -1,0 +1,364 @@
+"""The real pynvml against the fake: what NVML says, what it refuses, who shares what."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import signal
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.fake_nvml.build import LIBRARY
+from tests.fake_nvml.control import CODES, Fake
+from tests.fake_nvml.devices import A100, DEVICES, V100
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+PREAMBLE = """
+import json, os, sys, time
+import pynvml as n
+n.nvmlInit()
+gpus = [n.nvmlDeviceGetHandleByIndex(i) for i in range(n.nvmlDeviceGetCount())]
+h = gpus[0]
+def tell(value): print(json.dumps(value), flush=True)
+def number(handle): return n.cast(handle, n.c_void_p).value
+def attempt(call, *args):
+    try:
+        return call(*args)
+    except n.NVMLError as error:
+        return type(error).__name__
+"""
+
+# Every entry point that pynvml asks for on our behalf, as it is called in the library.
+SYMBOLS = [
+    "nvmlInitWithFlags", "nvmlShutdown", "nvmlErrorString", "nvmlSystemGetDriverVersion", "nvmlSystemGetNVMLVersion",
+    "nvmlSystemGetCudaDriverVersion_v2",
+    *(f"nvmlDevice{name}" for name in (
+        "GetCount_v2", "GetHandleByIndex_v2", "GetHandleByUUID", "GetHandleByPciBusId_v2", "GetIndex", "GetName",
+        "GetUUID", "GetPciInfo_v3", "GetSupportedMemoryClocks", "GetSupportedGraphicsClocks", "SetGpuLockedClocks",
+        "ResetGpuLockedClocks", "GetClockInfo", "GetMaxClockInfo", "GetPowerUsage", "GetFieldValues",
+        "GetTotalEnergyConsumption", "GetTemperature", "GetTemperatureV", "GetCurrentClocksEventReasons",
+        "GetCurrentClocksThrottleReasons", "GetPowerManagementLimit", "GetPowerManagementDefaultLimit",
+        "GetPowerManagementLimitConstraints", "GetEnforcedPowerLimit", "SetPowerManagementLimit", "GetPerformanceState",
+        "GetMigMode", "GetComputeRunningProcesses_v3", "GetMemoryInfo", "GetMemoryInfo_v2", "GetDriverModel_v2",
+        "GetArchitecture", "GetCudaComputeCapability", "GetVirtualizationMode",
+    )),
+]  # fmt: skip
+
+
+def ask(fake: Fake, code: str, *args: str) -> Any:
+    """What ``code`` tells, run after PREAMBLE in a process of its own."""
+    return json.loads(fake.python(PREAMBLE + code, *args).stdout)
+
+
+def test_the_library_has_every_symbol_and_nothing_leaks(fake_nvml_library: Path) -> None:
+    names = subprocess.run(["nm", "-D", "--defined-only", fake_nvml_library / LIBRARY], capture_output=True, text=True)
+    exported = {line.split()[-1] for line in names.stdout.splitlines()}
+    assert set(SYMBOLS) <= exported
+    assert all(name.startswith(("nvml", "fake_")) for name in exported)
+
+
+def test_identity_of_every_kind_of_gpu(make_fake: Callable[..., Fake]) -> None:
+    fake = make_fake(*DEVICES)
+    seen = ask(
+        fake,
+        """
+tell([{
+    "name": n.nvmlDeviceGetName(h), "uuid": n.nvmlDeviceGetUUID(h), "index": n.nvmlDeviceGetIndex(h),
+    "bus": n.nvmlDeviceGetPciInfo(h).busId, "serial": n.nvmlDeviceGetSerial(h),
+    "architecture": n.nvmlDeviceGetArchitecture(h), "cc": n.nvmlDeviceGetCudaComputeCapability(h),
+    "memory": n.nvmlDeviceGetMemoryInfo(h).total, "memory2": n.nvmlDeviceGetMemoryInfo(h, n.nvmlMemory_v2).total,
+    "mem_clocks": n.nvmlDeviceGetSupportedMemoryClocks(h),
+    "clocks": n.nvmlDeviceGetSupportedGraphicsClocks(h, n.nvmlDeviceGetSupportedMemoryClocks(h)[0]),
+    "max": n.nvmlDeviceGetMaxClockInfo(h, n.NVML_CLOCK_SM), "now": n.nvmlDeviceGetClockInfo(h, n.NVML_CLOCK_SM),
+    "limits": [n.nvmlDeviceGetPowerManagementLimit(h), n.nvmlDeviceGetPowerManagementDefaultLimit(h),
+               n.nvmlDeviceGetEnforcedPowerLimit(h), *n.nvmlDeviceGetPowerManagementLimitConstraints(h)],
+    "mig": attempt(n.nvmlDeviceGetMigMode, h), "driver_model": attempt(n.nvmlDeviceGetDriverModel, h),
+    "energy": attempt(n.nvmlDeviceGetTotalEnergyConsumption, h), "virtual": n.nvmlDeviceGetVirtualizationMode(h),
+    "power": n.nvmlDeviceGetPowerUsage(h), "pstate": n.nvmlDeviceGetPerformanceState(h),
+    "same": [number(n.nvmlDeviceGetHandleByUUID(n.nvmlDeviceGetUUID(h))) == number(h),
+             number(n.nvmlDeviceGetHandleByPciBusId(n.nvmlDeviceGetPciInfo(h).busId)) == number(h)],
+} for h in gpus])
+""",
+    )
+    assert len(seen) == len(DEVICES)
+    assert len({s["uuid"][:12] for s in seen}) == len({s["bus"] for s in seen}) == len(seen)
+    for i, (s, device) in enumerate(zip(seen, DEVICES.values(), strict=True)):
+        assert (s["name"], s["index"], s["uuid"]) == (device.name, i, fake.uuid(i))
+        assert (s["architecture"], tuple(s["cc"])) == (device.architecture, device.cc)
+        assert s["memory"] == s["memory2"] == device.memory_bytes
+        assert (tuple(s["mem_clocks"]), tuple(s["clocks"])) == (device.mem_clocks_mhz, device.clocks_mhz)
+        assert (s["max"], s["now"]) == (device.max_mhz, device.idle_mhz)
+        watts = (device.limit_w, device.limit_w, device.limit_w, device.min_limit_w, device.max_limit_w)
+        assert s["limits"] == [round(w * 1000) for w in watts]
+        assert s["mig"] == ([0, 0] if device.has_mig else "NVMLError_NotSupported")
+        assert s["driver_model"] == "NVMLError_NotSupported"
+        assert isinstance(s["energy"], int) == device.has_energy_counter
+        assert (s["power"], s["pstate"], s["virtual"]) == (round(device.idle_w * 1000), 8, 0)
+        assert s["same"] == [True, True]
+
+
+def test_the_v100_list_is_irregular_and_truncated() -> None:
+    assert [c for c in V100.clocks_mhz if 1350 < c <= 1380] == [1380, 1372, 1365, 1357]
+    assert DEVICES["P100"].clocks_mhz[:3] == (1480, 1467, 1454)
+
+
+def test_versions(make_fake: Callable[..., Fake]) -> None:
+    fake = make_fake("A100", driver="535.1.2", cuda=12020)
+    seen = ask(fake, "tell([n.nvmlSystemGetDriverVersion(), n.nvmlSystemGetCudaDriverVersion(), n.nvmlErrorString(4)])")
+    assert seen == ["535.1.2", 12020, "Insufficient Permissions"]
+
+
+def test_memory_clocks_unknown_or_idle(make_fake: Callable[..., Fake]) -> None:
+    code = "tell([attempt(n.nvmlDeviceGetSupportedGraphicsClocks, h, m) for m in (405, 999)])"
+    idle, unknown = ask(make_fake("A40"), code)
+    assert idle
+    assert max(idle) <= 420
+    assert unknown == "NVMLError_NotFound"
+
+
+def test_no_driver_and_no_init(fake: Fake) -> None:
+    code = "import pynvml as n\ntry: n.nvmlInit()\nexcept n.NVMLError as e: print(type(e).__name__)"
+    fake.path.rename(fake.path.with_suffix(".away"))
+    assert fake.python(code).stdout.strip() == "NVMLError_DriverNotLoaded"
+    fake.path.with_suffix(".away").rename(fake.path)
+    assert ask(fake, "n.nvmlShutdown(); tell(attempt(n.nvmlDeviceGetCount))") == "NVMLError_Uninitialized"
+
+
+def test_two_processes_share_the_driver(fake: Fake) -> None:
+    code = PREAMBLE + "for line in sys.stdin: tell(eval(line))"
+    with fake.popen(code) as a, fake.popen(code) as b:
+        assert a.stdin and a.stdout and b.stdin and b.stdout
+
+        def say(who: subprocess.Popen[str], line: str) -> Any:
+            print(line, file=who.stdin, flush=True)
+            return json.loads(who.stdout.readline())  # type: ignore[union-attr]
+
+        say(a, "n.nvmlDeviceSetGpuLockedClocks(h, 900, 900)")
+        assert say(b, "n.nvmlDeviceGetClockInfo(h, n.NVML_CLOCK_SM)") == 900
+        assert fake.lock_of(0) == (900, 900)
+        say(b, "n.nvmlDeviceResetGpuLockedClocks(h)")
+        assert say(a, "n.nvmlDeviceGetClockInfo(h, n.NVML_CLOCK_SM)") == A100.idle_mhz
+        assert fake.lock_of(0) is None
+        entries = fake.audit("lock", "reset")
+        assert [(e.kind, e.pid, e.low, e.high, e.code) for e in entries] == [
+            ("lock", a.pid, 900, 900, 0),
+            ("reset", b.pid, 0, 0, 0),
+        ]
+        assert entries[0].t_ns < entries[1].t_ns
+        for process in (a, b):
+            process.stdin.close()  # type: ignore[union-attr]
+    assert [e.kind for e in fake.audit("init")] == ["init", "init"]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "answer", "clock"),
+    [
+        (1200, 1200, None, 1200),
+        (1207, 1207, None, 1200),
+        (900, 1410, None, 1410),
+        (1425, 1425, "NVMLError_InvalidArgument", None),
+        (1000, 900, "NVMLError_InvalidArgument", None),
+    ],
+)
+def test_what_a_lock_does(fake: Fake, low: int, high: int, answer: str | None, clock: int | None) -> None:
+    code = "tell([attempt(n.nvmlDeviceSetGpuLockedClocks, h, int(sys.argv[1]), int(sys.argv[2]))])"
+    assert ask(fake, code, str(low), str(high)) == [answer]
+    assert fake.audit("lock")[0].code == (0 if answer is None else CODES["INVALID_ARGUMENT"])
+    fake.start_load(0)
+    assert fake.truth(0).clock_mhz == (clock or A100.default_mhz)
+
+
+def test_gpus_without_locks_or_without_clocks(make_fake: Callable[..., Fake]) -> None:
+    fake = make_fake("P100", A100.but(clocks_mhz=()))
+    code = """
+locked = [attempt(n.nvmlDeviceSetGpuLockedClocks, h, 1000, 1000) for h in gpus]
+reset = [attempt(n.nvmlDeviceResetGpuLockedClocks, h) for h in gpus]
+tell([locked, reset, n.nvmlDeviceGetSupportedGraphicsClocks(gpus[1], 1215)])
+"""
+    refused = "NVMLError_NotSupported"
+    assert ask(fake, code) == [[refused, refused], [refused, None], []]
+
+
+def test_locks_outlive_their_process_and_loads_do_not(fake: Fake) -> None:
+    code = """
+from tests.fake_nvml.worker import kernel
+n.nvmlDeviceSetGpuLockedClocks(h, 1005, 1005)
+tell("locked")
+kernel(0, 60.0)
+"""
+    with fake.popen(PREAMBLE + code) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        while not fake.truth(0).busy:
+            pass
+        process.send_signal(signal.SIGKILL)
+    while fake.truth(0).busy:  # seen at one of the next looks
+        pass
+    assert fake.lock_of(0) == (1005, 1005)
+    assert fake.truth(0).clients == 0
+    assert [(e.kind, e.pid) for e in fake.audit("lock", "reset")] == [("lock", process.pid)]
+    assert fake.kernels() == []
+
+
+def test_a_process_that_dies_inside_blocks_nobody(fake: Fake) -> None:
+    code = """
+import ctypes, os, sys
+lib = ctypes.CDLL("libnvidia-ml.so.1")
+lib.fake_attach.restype = ctypes.c_void_p
+lib.fake_hold_mutex(ctypes.c_void_p(lib.fake_attach(sys.argv[1].encode())))
+os._exit(0)
+"""
+    fake.python(code, str(fake.path))
+    assert ask(fake, "tell(n.nvmlDeviceGetName(h))") == A100.name
+    assert fake.truth(0).busy == 0
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        ("INVALID_ARGUMENT", "InvalidArgument"),
+        ("NOT_SUPPORTED", "NotSupported"),
+        ("NO_PERMISSION", "NoPermission"),
+        ("TIMEOUT", "Timeout"),
+        ("GPU_IS_LOST", "GpuIsLost"),
+        ("UNKNOWN", "Unknown"),
+    ],
+)
+def test_injected_errors_come_after_n_calls(fake: Fake, code: str, name: str) -> None:
+    fake.fail("nvmlDeviceGetPowerUsage", code, after=2, times=1)
+    seen = ask(fake, "tell([attempt(n.nvmlDeviceGetPowerUsage, h) for _ in range(4)])")
+    assert seen == [46000, 46000, f"NVMLError_{name}", 46000]
+    assert fake.calls("nvmlDeviceGetPowerUsage") == 4
+
+
+def test_faults_are_for_a_gpu_a_process_a_function_or_a_field(make_fake: Callable[..., Fake]) -> None:
+    fake = make_fake("A100", "A100")
+    fake.fail("nvmlDeviceGetTemperature", "UNKNOWN", gpu=1)
+    fake.fail("nvmlDeviceGetClockInfo", "TIMEOUT", pid=1)
+    fake.fail("nvmlDeviceGetHandleByIndex", "GPU_IS_LOST", after=2)  # the version suffix is not needed
+    fake.fail("field:186", "NO_DATA")
+    seen = ask(
+        fake,
+        """tell([attempt(n.nvmlDeviceGetTemperature, gpus[0], 0), attempt(n.nvmlDeviceGetTemperature, gpus[1], 0),
+                 attempt(n.nvmlDeviceGetClockInfo, h, 1), attempt(n.nvmlDeviceGetHandleByIndex, 0),
+                 [v.nvmlReturn for v in n.nvmlDeviceGetFieldValues(h, [185, 186, 83, 9999])],
+                 attempt(n.nvmlDeviceGetTemperatureV, gpus[1], 0)])""",
+    )
+    assert isinstance(seen[0], int)
+    assert seen[1:4] == ["NVMLError_Unknown", A100.idle_mhz, "NVMLError_GpuIsLost"]
+    assert seen[4] == [0, CODES["NO_DATA"], 0, CODES["NOT_SUPPORTED"]]
+    assert isinstance(seen[5], int)
+    fake.clear_faults()
+    assert isinstance(ask(fake, "tell(attempt(n.nvmlDeviceGetTemperature, gpus[1], 0))"), int)
+
+
+def test_no_permission_is_audited(fake: Fake) -> None:
+    fake.fail("nvmlDeviceSetGpuLockedClocks", "NO_PERMISSION")
+    fake.fail("nvmlDeviceResetGpuLockedClocks", "NO_PERMISSION")
+    code = "tell([attempt(n.nvmlDeviceSetGpuLockedClocks, h, 900, 900), attempt(n.nvmlDeviceResetGpuLockedClocks, h)])"
+    assert ask(fake, code) == ["NVMLError_NoPermission"] * 2
+    assert [(e.kind, e.code) for e in fake.audit("lock", "reset")] == [("lock", 4), ("reset", 4)]
+    assert fake.lock_of(0) is None
+
+
+def test_failing_init_and_delays(fake: Fake) -> None:
+    fake.fail("nvmlInitWithFlags", "DRIVER_NOT_LOADED", times=1)
+    code = "import pynvml as n\ntry: n.nvmlInit()\nexcept n.NVMLError as e: print(type(e).__name__)"
+    assert fake.python(code).stdout.strip() == "NVMLError_DriverNotLoaded"
+    fake.delay("nvmlDeviceSetGpuLockedClocks", 0.2)
+    ask(fake, "tell(n.nvmlDeviceSetGpuLockedClocks(h, 900, 900))")
+    init, lock = fake.audit("init", "lock")
+    assert lock.t_ns - init.t_ns >= 200_000_000  # by the fake's own log
+
+
+def test_a_missing_symbol(fake: Fake) -> None:
+    fake.remove_symbols("nvmlDeviceGetTotalEnergyConsumption", "nvmlDeviceGetCurrentClocksEventReasons")
+    seen = ask(
+        fake,
+        """tell([attempt(call, h) for call in (n.nvmlDeviceGetTotalEnergyConsumption,
+                 n.nvmlDeviceGetCurrentClocksEventReasons, n.nvmlDeviceGetCurrentClocksThrottleReasons)])""",
+    )
+    assert seen == ["NVMLError_FunctionNotFound", "NVMLError_FunctionNotFound", 1]
+
+
+def test_a_lost_gpu(make_fake: Callable[..., Fake]) -> None:
+    fake = make_fake("A100", "A100")
+    code = """
+from tests.fake_nvml.worker import kernel
+tell("handles taken")
+sys.stdin.readline()
+seen = [attempt(n.nvmlDeviceGetName, g) for g in gpus] + [attempt(n.nvmlDeviceGetHandleByIndex, 1)]
+try: kernel(1, 0.01)
+except RuntimeError as error: tell([*seen, str(error)])
+"""
+    with fake.popen(PREAMBLE + code) as process:
+        assert process.stdin and process.stdout
+        process.stdout.readline()
+        fake.lose(1)
+        seen = json.loads(process.communicate("\n", timeout=60)[0])
+    lost = "NVMLError_GpuIsLost"
+    assert seen == [A100.name, lost, lost, "CUDA error on GPU 1: NVML code 15"]
+
+
+def test_mig(make_fake: Callable[..., Fake]) -> None:
+    fake = make_fake("A100", "V100")
+    fake.set_mig(0, instances=2)
+    seen = ask(
+        fake,
+        """
+slices = [n.nvmlDeviceGetMigDeviceHandleByIndex(h, i) for i in range(2)]
+uuids = [n.nvmlDeviceGetUUID(s) for s in slices]
+tell({
+    "mode": n.nvmlDeviceGetMigMode(h), "uuids": uuids, "power": attempt(n.nvmlDeviceGetPowerUsage, slices[0]),
+    "third": attempt(n.nvmlDeviceGetMigDeviceHandleByIndex, h, 2), "v100": attempt(n.nvmlDeviceGetMigMode, gpus[1]),
+    "found": number(n.nvmlDeviceGetHandleByUUID(uuids[1])) == number(slices[1]),
+    "parent": number(n.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(slices[1])) == number(h),
+})
+""",
+    )
+    assert seen["mode"] == [1, 1]
+    assert all(u.startswith("MIG-") for u in seen["uuids"])
+    assert len(set(seen["uuids"])) == 2
+    assert (seen["third"], seen["found"], seen["parent"]) == ("NVMLError_NotFound", True, True)
+    assert seen["power"] == seen["v100"] == "NVMLError_NotSupported"
+
+
+def test_processes_on_a_gpu(fake: Fake) -> None:
+    fake.add_process(0, 4242, 3 << 30)
+    code = """
+from tests.fake_nvml.worker import hold_context
+def shown(): return [[p.pid, p.usedGpuMemory] for p in n.nvmlDeviceGetComputeRunningProcesses(h)]
+before = shown()
+hold_context(n.nvmlDeviceGetUUID(h))
+tell([os.getpid(), before, shown(), n.nvmlDeviceGetClockInfo(h, 1), n.nvmlDeviceGetPerformanceState(h)])
+"""
+    pid, before, during, clock, pstate = ask(fake, code)
+    assert before == [[4242, 3 << 30]]
+    assert sorted(p for p, _ in during) == sorted([4242, pid])
+    assert (clock, pstate) == (A100.default_mhz, 0)
+    fake.remove_process(0, 4242)
+    while fake.truth(0).clients:  # the asker is gone; seen at one of the next looks
+        pass
+    assert ask(fake, "tell(n.nvmlDeviceGetComputeRunningProcesses(h))") == []
+
+
+def test_the_power_limit_can_be_set_within_its_constraints(fake: Fake) -> None:
+    code = "tell([attempt(n.nvmlDeviceSetPowerManagementLimit, h, mw) for mw in (250000, 50000)])"
+    assert ask(fake, code) == [None, "NVMLError_InvalidArgument"]
+    assert fake.truth(0).limit_mw == 250000
+    assert [(e.low, e.code) for e in fake.audit("limit")] == [(250000, 0), (50000, 2)]
+
+
+def test_wrong_struct_versions_are_refused(fake: Fake) -> None:
+    assert ask(fake, "tell(attempt(n.nvmlDeviceGetMemoryInfo, h, 7))") == "NVMLError_ArgumentVersionMismatch"
+
+
+def test_control_does_not_bring_the_library_into_this_process(fake: Fake) -> None:
+    assert fake.truth(0).power_w == A100.idle_w
+    with pytest.raises(OSError, match=LIBRARY):
+        ctypes.CDLL(LIBRARY)
