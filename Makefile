@@ -11,7 +11,7 @@ help:  ## this list
 setup: $(STAMP)  ## create the virtual environment with everything for development
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(PY) || python3 -m venv $(VENV)
-	$(PIP) install -q -c constraints.txt -e '.[train,dev]'
+	$(PIP) install -q -c constraints.txt -e '.[train,dev,peers]'
 	touch $@
 
 test: setup  ## all tests

@@ -79,6 +79,7 @@ def load(path: Path) -> Any:
         "fake_create": (state, [ctypes.c_char_p, ctypes.c_char_p, i32]),
         "fake_attach": (state, [ctypes.c_char_p]),
         "fake_detach": (None, [state]),
+        "fake_created_ns": (ctypes.c_int64, [state]),
         "fake_add_gpu": (i32, [state, ctypes.POINTER(CProfile), ctypes.c_char_p, ctypes.c_char_p, u32]),
         "fake_set": (None, [state, u32, u32, ctypes.c_int64]),
         "fake_rule": (i32, [state, ctypes.c_char_p, u32, dbl, u64, u64, i32, i32]),

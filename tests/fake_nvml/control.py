@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from tests.fake_nvml.devices import DEVICES, Device, to_c
 from tests.fake_nvml.records import KINDS, Audit, CAudit, CKernel, CTruth, Kernel, Truth
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -70,6 +71,7 @@ class Fake:
             serial = f"13{i:011d}".encode()
             if self._lib.fake_add_gpu(self._state, profile, gpu_uuid(i).encode(), serial, 0x07 + 8 * i) != i:
                 raise RuntimeError(f"no room for GPU {i}")
+        self.made_ns = int(self._lib.fake_created_ns(self._state))
 
     def close(self) -> None:
         """Unmap the state. Processes that have it go on with it."""
@@ -262,6 +264,15 @@ class Fake:
         names = [name for name, _ in CKernel._fields_]
         entries = [Kernel(*(getattr(b, name) for name in names)) for b in buffer[:n]]
         return [e for e in entries if gpu is None or e.gpu == gpu]
+
+    def wait_until(self, condition: Callable[[Truth], bool], gpu: int = 0, timeout_s: float = 30) -> Truth:
+        """Look at a GPU until a condition on its truth holds; the timeout only keeps a broken test from hanging."""
+        deadline = time.monotonic() + timeout_s
+        while not condition(truth := self.truth(gpu)):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"still {truth}")
+            time.sleep(0.005)
+        return truth
 
     def calls(self, function: str) -> int:
         """How often a function was called, over all processes."""

@@ -194,11 +194,9 @@ kernel(0, 60.0)
     with fake.popen(PREAMBLE + code) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        while not fake.truth(0).busy:
-            pass
+        fake.wait_until(lambda truth: truth.busy > 0)
         process.send_signal(signal.SIGKILL)
-    while fake.truth(0).busy:  # seen at one of the next looks
-        pass
+    fake.wait_until(lambda truth: not truth.busy)  # seen at one of the next looks
     assert fake.lock_of(0) == (1005, 1005)
     assert fake.truth(0).clients == 0
     assert [(e.kind, e.pid) for e in fake.audit("lock", "reset")] == [("lock", process.pid)]
@@ -342,8 +340,7 @@ tell([os.getpid(), before, shown(), n.nvmlDeviceGetClockInfo(h, 1), n.nvmlDevice
     assert sorted(p for p, _ in during) == sorted([4242, pid])
     assert (clock, pstate) == (A100.default_mhz, 0)
     fake.remove_process(0, 4242)
-    while fake.truth(0).clients:  # the asker is gone; seen at one of the next looks
-        pass
+    fake.wait_until(lambda truth: not truth.clients)  # the asker is gone; seen at one of the next looks
     assert ask(fake, "tell(n.nvmlDeviceGetComputeRunningProcesses(h))") == []
 
 

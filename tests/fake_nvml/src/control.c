@@ -9,6 +9,8 @@
 
 uint64_t fake_sizeof_profile(void) { return sizeof(profile_t); }
 
+int64_t fake_created_ns(const state_t *s) { return s->created_ns; }
+
 /* Adds a GPU; returns its index or -1. */
 int fake_add_gpu(state_t *s, const profile_t *profile, const char *uuid, const char *serial, uint32_t bus)
 {
@@ -24,7 +26,7 @@ int fake_add_gpu(state_t *s, const profile_t *profile, const char *uuid, const c
         g->temperature_override = -1;
         g->sensor_gain = 1;
         g->counter_base_mj = profile->energy_offset_mj;
-        g->t_ns = now_ns();
+        g->t_ns = s->created_ns;
         g->clock_mhz = profile->idle_mhz;
         g->power_w = profile->idle_w;
         g->temperature_c = 28 + 45 * profile->idle_w / (profile->max_limit_mw / 1e3);
