@@ -92,6 +92,7 @@ def load(path: Path) -> Any:
         "fake_audit": (u64, [state, u64, u64, ctypes.POINTER(CAudit)]),
         "fake_kernels": (u64, [state, u64, u64, ctypes.POINTER(CKernel)]),
         "fake_calls": (u64, [state, ctypes.c_char_p]),
+        "fake_called": (i32, [state, u32, ctypes.c_char_p, ctypes.POINTER(u64)]),
     }
     for name, (result, arguments) in signatures.items():
         function = getattr(lib, name)

@@ -6,6 +6,7 @@ outside while they run. Workers call `tests.fake_nvml.worker.kernel`, or ``fake_
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -239,7 +240,7 @@ class Fake:
         """What the GPU does right now."""
         c = CTruth()
         self._lib.fake_truth(self._state, gpu, c)
-        return Truth(*(getattr(c, name) for name, _ in CTruth._fields_))
+        return Truth(*(getattr(c, field[0]) for field in CTruth._fields_))
 
     def lock_of(self, gpu: int) -> tuple[int, int] | None:
         """The lock in force, which NVML itself cannot tell: (lowest, highest) MHz."""
@@ -261,7 +262,7 @@ class Fake:
         """The log of kernels that ended, oldest first."""
         buffer = (CKernel * 16384)()
         n = self._lib.fake_kernels(self._state, since, len(buffer), buffer)
-        names = [name for name, _ in CKernel._fields_]
+        names = [field[0] for field in CKernel._fields_]
         entries = [Kernel(*(getattr(b, name) for name in names)) for b in buffer[:n]]
         return [e for e in entries if gpu is None or e.gpu == gpu]
 
@@ -277,3 +278,11 @@ class Fake:
     def calls(self, function: str) -> int:
         """How often a function was called, over all processes."""
         return int(self._lib.fake_calls(self._state, function.encode()))
+
+    def called(self) -> dict[str, int]:
+        """Every function (and "field:…") that any process called, in order of the first call, and how often."""
+        name, count = ctypes.create_string_buffer(64), ctypes.c_uint64()
+        seen: dict[str, int] = {}
+        while self._lib.fake_called(self._state, len(seen), name, ctypes.byref(count)):
+            seen[name.value.decode()] = count.value
+        return seen

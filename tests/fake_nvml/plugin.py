@@ -29,8 +29,8 @@ def make_fake(fake_nvml_library: Path, tmp_path: Path) -> Iterator[Callable[...,
     """A function that makes fakes: ``make_fake("A100", "V100", driver="...")``, names or `Device` objects."""
     made: list[Fake] = []
 
-    def make(*devices: Device | str, **options: str) -> Fake:
-        fake = Fake(tmp_path / f"fake{len(made)}", fake_nvml_library, devices or ("A100",), **options)
+    def make(*devices: Device | str, driver: str = "580.95.05", cuda: int = 13000) -> Fake:
+        fake = Fake(tmp_path / f"fake{len(made)}", fake_nvml_library, devices or ("A100",), driver, cuda)
         made.append(fake)
         return fake
 

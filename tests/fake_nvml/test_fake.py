@@ -216,22 +216,56 @@ os._exit(0)
     assert fake.truth(0).busy == 0
 
 
-@pytest.mark.parametrize(
-    ("code", "name"),
-    [
-        ("INVALID_ARGUMENT", "InvalidArgument"),
-        ("NOT_SUPPORTED", "NotSupported"),
-        ("NO_PERMISSION", "NoPermission"),
-        ("TIMEOUT", "Timeout"),
-        ("GPU_IS_LOST", "GpuIsLost"),
-        ("UNKNOWN", "Unknown"),
-    ],
-)
-def test_injected_errors_come_after_n_calls(fake: Fake, code: str, name: str) -> None:
-    fake.fail("nvmlDeviceGetPowerUsage", code, after=2, times=1)
-    seen = ask(fake, "tell([attempt(n.nvmlDeviceGetPowerUsage, h) for _ in range(4)])")
-    assert seen == [46000, 46000, f"NVMLError_{name}", 46000]
-    assert fake.calls("nvmlDeviceGetPowerUsage") == 4
+def test_processes_killed_at_any_moment_leave_a_working_driver(fake: Fake) -> None:
+    code = """
+import ctypes
+lib = ctypes.CDLL("libnvidia-ml.so.1")
+lib.fake_kernel.argtypes = [ctypes.c_int, ctypes.c_double, ctypes.c_double]
+lib.nvmlInit_v2()
+print("running", flush=True)
+while True:
+    lib.nvmlDeviceSetGpuLockedClocks(ctypes.c_void_p(0x1000), 900, 900)
+    lib.fake_kernel(0, 0.0002, 0.0001)
+"""
+    for _ in range(4):
+        processes = [fake.popen(code) for _ in range(3)]
+        for process in processes:
+            assert process.stdout is not None
+            process.stdout.readline()
+        for process in processes:
+            process.kill()
+            process.communicate()
+    truth = fake.wait_until(lambda truth: not truth.clients)
+    assert (truth.busy, truth.clock_mhz) == (0, 900)
+    assert ask(fake, "tell(n.nvmlDeviceGetName(h))") == A100.name
+
+
+def test_every_call_is_counted(fake: Fake) -> None:
+    ask(fake, "n.nvmlDeviceGetFieldValues(h, [186, 83]); tell([n.nvmlDeviceGetName(h) for _ in range(3)])")
+    called = fake.called()
+    assert list(called)[:3] == ["nvmlInitWithFlags", "nvmlDeviceGetCount_v2", "nvmlDeviceGetHandleByIndex_v2"]
+    assert {k: v for k, v in called.items() if k not in list(called)[:3]} == {
+        "nvmlDeviceGetFieldValues": 1,
+        "field:186": 1,
+        "field:83": 1,
+        "nvmlDeviceGetName": 3,
+    }
+
+
+def test_injected_errors_come_after_n_calls_and_end_after_some(fake: Fake) -> None:
+    errors = {
+        "INVALID_ARGUMENT": "InvalidArgument",
+        "NOT_SUPPORTED": "NotSupported",
+        "NO_PERMISSION": "NoPermission",
+        "TIMEOUT": "Timeout",
+        "GPU_IS_LOST": "GpuIsLost",
+        "UNKNOWN": "Unknown",
+    }
+    for i, code in enumerate(errors):
+        fake.fail("nvmlDeviceGetPowerUsage", code, after=2 + i, times=1)
+    seen = ask(fake, "tell([attempt(n.nvmlDeviceGetPowerUsage, h) for _ in range(9)])")
+    assert seen == [46000, 46000, *(f"NVMLError_{name}" for name in errors.values()), 46000]
+    assert fake.calls("nvmlDeviceGetPowerUsage") == 9
 
 
 def test_faults_are_for_a_gpu_a_process_a_function_or_a_field(make_fake: Callable[..., Fake]) -> None:

@@ -34,21 +34,18 @@ def ask(fake: Fake, code: str, *args: str) -> Any:
 
 
 @pytest.mark.parametrize("device", DEVICES.values(), ids=list(DEVICES))
-@pytest.mark.parametrize(("compute_s", "memory_s"), [(0.02, 0.0), (0.012, 0.01), (0.0, 0.02)])
-def test_a_kernel_takes_the_time_and_power_of_the_equations(
-    make_fake: Callable[..., Fake], device: Device, compute_s: float, memory_s: float
-) -> None:
+def test_a_kernel_takes_the_time_and_power_of_the_equations(make_fake: Callable[..., Fake], device: Device) -> None:
     fake = make_fake(device)
     requested = device.clocks_mhz[len(device.clocks_mhz) // 2] if device.has_locks else None
     if requested:
         fake.lock_clock(0, requested)
-    fake.python("from tests.fake_nvml.worker import kernel; import sys; kernel(0, *map(float, sys.argv[1:]))",
-                str(compute_s), str(memory_s))  # fmt: skip
-    (kernel,) = fake.kernels()
-    clock = device.achieved_mhz(requested, compute_s, memory_s)
-    assert (kernel.clock_mhz, kernel.gpu) == (clock, 0)
-    assert kernel.time_s >= device.kernel_time_s(clock, compute_s, memory_s) - 1e-6
-    assert kernel.power_w == pytest.approx(device.kernel_power_w(clock, compute_s, memory_s), rel=1e-9)
+    mixes = [(0.02, 0.0), (0.012, 0.01), (0.0, 0.02)]
+    fake.python(f"from tests.fake_nvml.worker import kernel\nfor mix in {mixes}: kernel(0, *mix)")
+    for kernel, (compute_s, memory_s) in zip(fake.kernels(), mixes, strict=True):
+        clock = device.achieved_mhz(requested, compute_s, memory_s)
+        assert (kernel.clock_mhz, kernel.gpu) == (clock, 0)
+        assert kernel.time_s >= device.kernel_time_s(clock, compute_s, memory_s) - 1e-6
+        assert kernel.power_w == pytest.approx(device.kernel_power_w(clock, compute_s, memory_s), rel=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -217,6 +217,19 @@ uint64_t fake_calls(state_t *s, const char *function)
     return n;
 }
 
+/* The i-th function that was ever called, in order of its first call; 0: there are fewer. */
+int fake_called(state_t *s, uint32_t i, char name[64], uint64_t *count)
+{
+    lock(s);
+    int there = i < s->n_calls;
+    if (there) {
+        memcpy(name, s->calls[i].function, sizeof s->calls[i].function);
+        *count = s->calls[i].count;
+    }
+    unlock(s);
+    return there;
+}
+
 /* For the test of the robust mutex: returns with it held, as a process killed at the worst moment would leave it. */
 void fake_hold_mutex(state_t *s) { lock(s); }
 

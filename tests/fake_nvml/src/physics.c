@@ -63,9 +63,12 @@ static void drop_dead_clients(gpu_t *g, int64_t now)
     if (now - g->reaped_ns < 50000000)
         return;
     g->reaped_ns = now;
-    for (int i = 0; i < MAX_CLIENTS; i++)
-        if (g->clients[i].used && start_time_of(g->clients[i].pid) != g->clients[i].start_time)
-            g->clients[i].used = 0;
+    for (int i = 0; i < MAX_CLIENTS; i++) {
+        client_t *c = &g->clients[i];
+        uint64_t start = c->used ? start_time_of(c->pid) : 0;
+        if (c->used && (!start || start != c->start_time))
+            c->used = 0;
+    }
 }
 
 void integrate(gpu_t *g, int64_t now)
@@ -190,10 +193,10 @@ client_t *client_of(gpu_t *g, int32_t pid, int32_t tid)
     }
     if (free_slot) {
         memset(free_slot, 0, sizeof *free_slot);
-        free_slot->used = 1;
         free_slot->pid = pid;
         free_slot->tid = tid;
         free_slot->start_time = start_time_of(pid);
+        free_slot->used = 1; /* last: the process may be killed on any line */
     }
     return free_slot;
 }
