@@ -5,14 +5,18 @@ STAMP := $(VENV)/.installed
 PIP := $(PY) -m pip --disable-pip-version-check
 
 .PHONY: help setup demo test lint type bench fuzz build clean
+
 help:  ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
 
 setup: $(STAMP)  ## create the virtual environment with everything for development
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(PY) || python3 -m venv $(VENV)
 	$(PIP) install -q -c constraints.txt -e '.[train,dev,peers]'
 	touch $@
+
+demo: setup  ## measure, fit, plan and picture: the whole chain on real input, left in demo/
+	PATH="$(abspath $(VENV))/bin:$$PATH" sh examples/demo.sh demo
 
 test: setup  ## all tests
 	$(PY) -m pytest -n 2 --dist loadgroup
@@ -24,3 +28,15 @@ lint: setup  ## ruff and the import contracts
 
 type: setup  ## mypy --strict
 	$(VENV)/bin/mypy
+
+bench: setup  ## accuracy and speed, beside their peers (PARTS="accuracy planner scale")
+	$(PY) -m benchmarks $(PARTS)
+
+fuzz: setup  ## the property tests, with many more examples
+	PFPROFILE_HYPOTHESIS=fuzz $(PY) -m pytest -n 2 -q -k "any_text or mangled or property" tests
+
+build: setup  ## wheel and sdist in dist/
+	$(PY) -m build
+
+clean:  ## remove what the other targets made, the virtual environment included
+	rm -rf demo dist build .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

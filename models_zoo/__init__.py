@@ -1,0 +1,7 @@
+"""Training workloads in plain torch, one file each. Importing this package does not import torch."""
+
+#: name -> module:Class
+ZOO: dict[str, str] = {
+    "resnet18": "models_zoo.resnet18:ResNet18",
+    "resnet50": "models_zoo.resnet50:ResNet50",
+}

@@ -171,3 +171,40 @@ def format_bytes(size_bytes: float) -> str:
         if abs(size_bytes) >= factor:
             return f"{_plain(size_bytes / factor, 3)} {unit}"
     return f"{size_bytes:g} B"
+
+
+def parse_clock_list(text: str, *, what: str = "--freqs") -> str | list[float | None]:
+    """Clocks of a command line: ``all`` or ``auto`` as they are, else a list in MHz in the order given.
+
+    ``1410,1005`` is a list, ``210:1410:15`` a range with its end included (``LO:HI:STEP``), ``default`` an unlocked
+    clock (None); they may be mixed with commas. Repeats are dropped.
+
+    Raises:
+        UsageError: anything else, or a clock that is not above zero.
+    """
+    words = [part.strip() for part in text.split(",")]
+    if len(words) == 1 and words[0].lower() in ("all", "auto"):
+        return words[0].lower()
+    clocks: list[float | None] = []
+    for word in words:
+        if word.lower() in ("all", "auto"):
+            raise UsageError(f"{what}: {word!r} cannot be mixed with other clocks", "give it alone")
+        for clock in [None] if word.lower() == "default" else _clock_range(word, what):
+            if clock is not None and not clock > 0:
+                raise UsageError(f"{what}: {word!r} is not above 0 MHz", "write for example 1410,1005 or 210:1410:15")
+            if clock not in clocks:
+                clocks.append(clock)
+    return clocks
+
+
+def _clock_range(word: str, what: str) -> list[float]:
+    parts = word.split(":")
+    if len(parts) == 1:
+        return [parse_clock(word, what=what)]
+    if len(parts) != 3:
+        raise UsageError(f"{what}: {word!r} is not LO:HI:STEP", "write for example 210:1410:15")
+    low, high, step = (parse_clock(part, what=what) for part in parts)
+    if step <= 0 or high < low or (high - low) / step > 100_000:
+        raise UsageError(f"{what}: {word!r} is not a rising range", "write for example 210:1410:15")
+    count = math.floor((high - low) / step + 1e-9) + 1
+    return [low + i * step for i in range(count)]

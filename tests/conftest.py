@@ -1,5 +1,71 @@
-"""Fixtures shared by the rooms."""
+"""Shared fixtures: small profiles made by our own code, and the command line as a person meets it."""
 
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+from pfprofile.profile import Profile, ProfileMetadata, WorkloadFacts
 from tests.fake_nvml.plugin import fake, fake_nvml_library, make_fake
 
-__all__ = ["fake", "fake_nvml_library", "make_fake"]
+__all__ = ["cli", "data", "fake", "fake_nvml_library", "make_fake", "make_profile"]
+
+# Machines differ and share their cores: no test may fail for being slow.
+settings.register_profile("pfprofile", deadline=None)
+settings.register_profile("fuzz", deadline=None, max_examples=10_000)
+settings.load_profile(os.environ.get("PFPROFILE_HYPOTHESIS", "pfprofile"))
+
+REPO = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def make_profile() -> Callable[..., Profile]:
+    """A profile of a made-up job: step time and power by a plain law, so that every number can be checked."""
+
+    def make(
+        gpus: tuple[int, ...] = (1, 2), batches: tuple[int, ...] = (8, 16), clocks: tuple[float | None, ...] = (None,),
+        **changes: Any,
+    ) -> Profile:  # fmt: skip
+        rows = [
+            {
+                "workload": "toy", "device_name": "NVIDIA Toy", "n_gpus": n, "local_batch": b, "requested_clock_mhz": f,
+                "achieved_clock_mhz": f, "steps": 10, "step_time_s": 0.01 + 0.001 * b, "power_w": 100.0 + b,
+            }
+            for n in gpus for b in batches for f in clocks
+        ]  # fmt: skip
+        facts = WorkloadFacts("image", 1000, 16, 32)
+        metadata = ProfileMetadata(source="measured", gpu_name="NVIDIA Toy", gpus_per_node=8, workload=facts)
+        return Profile.from_rows(rows, metadata.with_(**changes))
+
+    return make
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run ``python -m pfprofile`` in an empty folder, as a person would; returns exit code, stdout, stderr."""
+
+    def run(*args: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
+        clean = {k: v for k, v in os.environ.items() if not k.startswith("PFPROFILE_")}
+        return subprocess.run(
+            [sys.executable, "-m", "pfprofile", *map(str, args)],
+            cwd=cwd or tmp_path, env={**clean, "PYTHONPATH": str(REPO), "COLUMNS": "80", **env},
+            capture_output=True, text=True, timeout=300, check=False,
+        )  # fmt: skip
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of real measurements (PFPROFILE_DATA, or ../shared/data); tests that need it skip without it."""
+    folder = Path(os.environ.get("PFPROFILE_DATA") or REPO.parent / "shared" / "data")
+    if not folder.is_dir():
+        pytest.skip("no real measurements here: set PFPROFILE_DATA (see benchmarks/DATA.md)")
+    return folder

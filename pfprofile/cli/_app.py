@@ -99,5 +99,14 @@ def _register() -> None:
 
 
 #: in the order of the chain; each is cli/<name>_cmd.py with HELP, EPILOG (an example) and command()
-COMMANDS: tuple[str, ...] = ()
+COMMANDS: tuple[str, ...] = (
+    "sweep",
+    "fit",
+    "predict",
+    "pick",
+    "import",
+    "merge",
+    "show",
+    "schema",
+)
 _register()

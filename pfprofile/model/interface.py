@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pfprofile.model.points import Floats, Points, Predictions
-from pfprofile.profile import WorkloadFacts
+
+if TYPE_CHECKING:
+    from pfprofile.profile.metadata import WorkloadFacts
 
 
 class PerformanceModel(Protocol):

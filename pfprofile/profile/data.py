@@ -56,7 +56,7 @@ class Profile:
             values = [row.get(column.name) for row in filled]
             try:
                 array = pa.array(values, type=column.type)
-            except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
                 raise InputError(f"column {column.name}: {error}", f"expected {column.type}") from None
             if not column.nullable and array.null_count:
                 raise InputError(f"row {values.index(None)}: column {column.name} is empty")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from pfprofile.errors import InputError, nearest
-from pfprofile.profile.schema import FORMAT_VERSION, SOURCES
+from pfprofile.profile.words import FORMAT_VERSION, SOURCES
 
 
 @dataclass(frozen=True, slots=True)

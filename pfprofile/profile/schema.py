@@ -7,12 +7,12 @@ from functools import lru_cache
 
 import pyarrow as pa
 
-FORMAT_VERSION = 1
-METADATA_KEY = b"pfprofile"
+from pfprofile.profile.words import FORMAT_VERSION, LIMITS, METADATA_KEY, SOURCES, STATUSES
 
-STATUSES = ("ok", "oom", "timeout", "failed")
-LIMITS = ("none", "power", "thermal", "hardware", "unknown")
-SOURCES = ("measured", "synthetic", "imported")
+__all__ = [
+    "BY_NAME", "COLUMNS", "COLUMN_NAMES", "FORMAT_VERSION", "LIMITS", "METADATA_KEY", "SOURCES", "STATUSES", "Column",
+    "arrow_schema",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Accuracy and speed, beside peers and baselines."""

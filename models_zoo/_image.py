@@ -1,0 +1,56 @@
+"""What the image classifiers share: ImageNet-shaped random data, cross entropy, SGD with momentum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from pfprofile.train.workload import Facts, Settings
+
+
+class ImageClassification:
+    """ImageNet-1k classification: 1,281,167 training images of 1000 classes (Russakovsky et al., IJCV 2015)."""
+
+    name: ClassVar[str]
+    facts = Facts(
+        sample_unit="image",
+        samples_per_epoch=1_281_167,
+        reference_local_batch=32,
+        default_global_batch=256,
+        source="ImageNet-1k train split; batch 256 over 8 GPUs: He et al., CVPR 2016, section 3.4",
+    )
+    defaults: ClassVar[Mapping[str, Any]] = {"image_size": 224, "classes": 1000, "channels_last": False}
+
+    def build(self, settings: Settings) -> nn.Module:
+        """The network; in channels_last memory format where asked for."""
+        module = self.network(int(settings["classes"]), int(settings["image_size"]))
+        if settings["channels_last"]:
+            module = module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        return module
+
+    def network(self, classes: int, image_size: int) -> nn.Module:
+        """The plain network, made by each model's file."""
+        raise TypeError(f"{type(self).__name__} has no network")
+
+    def batch(
+        self, local_batch: int, settings: Settings, device: torch.device, generator: torch.Generator
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Normal images (batch, 3, size, size) and uniform class labels (batch,)."""
+        size = int(settings["image_size"])
+        images = torch.randn(local_batch, 3, size, size, device=device, generator=generator)
+        if settings["channels_last"]:
+            images = images.contiguous(memory_format=torch.channels_last)
+        labels = torch.randint(int(settings["classes"]), (local_batch,), device=device, generator=generator)
+        return images, labels
+
+    def loss(self, output: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Cross entropy."""
+        return functional.cross_entropy(output, targets)
+
+    def optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        """SGD, momentum 0.9, weight decay 1e-4 (He et al.), at a rate that keeps random data finite."""
+        return torch.optim.SGD(parameters, lr=0.01, momentum=0.9, weight_decay=1e-4)

@@ -1,0 +1,78 @@
+"""Progress of a sweep on stderr: a bar on a terminal, else a line a point."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from pfprofile.cli._output import say
+from pfprofile.units import format_clock, format_duration, format_power
+
+
+def trial_words(row: Mapping[str, Any]) -> str:
+    """One trial in one line."""
+    where = f"{row['n_gpus']} GPU × batch {row['local_batch']} @ {format_clock(row['requested_clock_mhz'])}"
+    if row["status"] != "ok":
+        return f"{where}: {row['status']}: {row.get('error')}"
+    batch = row["n_gpus"] * row["local_batch"] * row["accum_steps"]
+    rate = f"{format_duration(row['step_time_s'])} a step, {batch / row['step_time_s']:.4g}/s"
+    power = row.get("power_w")
+    return f"{where}: {rate}" + (f", {format_power(power)}" if power is not None else "")
+
+
+class LineProgress:
+    """A line a point; for logs and pipes."""
+
+    def __init__(self) -> None:
+        self._done = 0
+
+    def begin(self, total: int, done: int) -> None:
+        """So many trials are known, so many of them done."""
+        self._done = done
+
+    def trial(self, row: Mapping[str, Any], left: int) -> None:
+        """A trial has ended."""
+        self._done += 1
+        say(f"[{self._done}/{self._done + left}] {trial_words(row)}")
+
+    def end(self) -> None:
+        """The sweep is over."""
+
+
+class BarProgress:
+    """A bar with the time left; failed trials stay above it."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self._bar = Progress(
+            BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"),
+            console=Console(stderr=True),
+        )  # fmt: skip
+        self._task = self._bar.add_task("starting", total=None)
+        self._done = 0
+
+    def begin(self, total: int, done: int) -> None:
+        """So many trials are known, so many of them done."""
+        self._done = done
+        self._bar.update(self._task, total=total, completed=done)
+        self._bar.start()
+
+    def trial(self, row: Mapping[str, Any], left: int) -> None:
+        """A trial has ended."""
+        self._done += 1
+        words = trial_words(row)
+        self._bar.update(self._task, total=self._done + left, completed=self._done, description=words)
+        if row["status"] != "ok":
+            self._bar.console.print(words, markup=False, highlight=False)
+
+    def end(self) -> None:
+        """The sweep is over."""
+        self._bar.stop()
+
+
+def make_progress() -> LineProgress | BarProgress:
+    """What fits stderr."""
+    return BarProgress() if sys.stderr.isatty() else LineProgress()

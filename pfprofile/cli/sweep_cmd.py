@@ -1,0 +1,150 @@
+"""`pfprofile sweep`: measure a workload over GPUs × batch sizes × clocks."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pfprofile.cli._output import Cells, Format, FormatOption, emit, notice, say
+from pfprofile.errors import PartialSweepError, UsageError
+from pfprofile.units import format_bytes, format_clock, format_duration, format_power, parse_duration, parse_int_list
+
+if TYPE_CHECKING:
+    from pfprofile.sweep import Outcome
+
+HELP = "Measure a training workload over GPU counts, batch sizes and SM clocks into a Parquet profile."
+EPILOG = "Example: pfprofile sweep resnet18 --device cpu --gpus 1,2 --batch-sizes 1,2,4 --image-size 32 -o p.parquet"
+
+#: A table of more trials than this is not printed; `show` prints it.
+MOST_SHOWN = 40
+
+
+def command(
+    workload: Annotated[
+        str | None, typer.Argument(help="A zoo model, module:Class or file.py:Class.", show_default=False)
+    ] = None,
+    gpus: Annotated[str | None, typer.Option(help="GPU counts, e.g. 1,2,4 (CPU: processes).")] = None,
+    batch_sizes: Annotated[str, typer.Option(help="Local batch sizes: auto or a list.")] = "auto",
+    freqs: Annotated[
+        str | None, typer.Option(help="SM clocks: auto, all, default, a list or LO:HI:STEP (MHz).")
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cuda or cpu.")] = "auto",
+    replay: Annotated[str | None, typer.Option(help="Answer from a profile: a file, or a shipped one's name.")] = None,
+    accum_steps: Annotated[str | None, typer.Option(help="Forward passes accumulated in one step: a list.")] = None,
+    precision: Annotated[str | None, typer.Option(help="fp32 (default) or bf16.")] = None,
+    image_size: Annotated[int | None, typer.Option(help="Short for --set image_size=N.", min=1)] = None,
+    setting: Annotated[
+        list[str] | None, typer.Option("--set", help="A workload setting as KEY=VALUE; may be repeated.")
+    ] = None,
+    repeats: Annotated[int | None, typer.Option(help="Trials of each point.", min=1)] = None,
+    steps: Annotated[int | None, typer.Option(help="Steps in a measured window (default: by time).", min=1)] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the order and of the random data.")] = 0,
+    max_points: Annotated[int | None, typer.Option(help="Measure at most so many points.", min=1)] = None,
+    max_time: Annotated[str | None, typer.Option(help="Begin no new point after this, e.g. 30min.")] = None,
+    timeout: Annotated[str, typer.Option(help="The longest that one trial may take.")] = "10min",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the points and an estimate; measure nothing.")
+    ] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start over instead of going on.")] = False,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Measure failed trials again.")] = False,
+    require_clocks: Annotated[
+        bool, typer.Option("--require-clocks", help="Fail where clocks cannot be locked.")
+    ] = False,
+    shared: Annotated[bool, typer.Option("--shared", help="Measure although others use the GPUs.")] = False,
+    allow_mixed: Annotated[
+        bool, typer.Option("--allow-mixed", help="Go on although driver or torch have changed.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Profile to write; default profiles/<device>/<workload>.parquet."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the output file if it exists.")] = False,
+    fmt: FormatOption = Format.table,
+) -> None:
+    """Read the flags, sweep, print what was measured."""
+    from pfprofile.cli._progress import make_progress
+    from pfprofile.sweep import SweepRequest, sweep
+    from pfprofile.sweep.request import Reporter
+
+    settings = _settings(setting or [], image_size)
+    by_search = batch_sizes.strip().lower() == "auto"
+    request = SweepRequest(
+        workload=workload,
+        replay=replay,
+        device=device,
+        gpus=tuple(parse_int_list(gpus, what="--gpus")) if gpus else None,
+        batch_sizes=None if by_search else tuple(parse_int_list(batch_sizes, what="--batch-sizes")),
+        accum_steps=tuple(parse_int_list(accum_steps, what="--accum-steps")) if accum_steps else None,
+        freqs=freqs,
+        settings=settings,
+        precision=precision,
+        repeats=repeats,
+        steps=steps,
+        seed=seed,
+        max_points=max_points,
+        max_time_s=parse_duration(max_time, what="--max-time") if max_time else None,
+        timeout_s=parse_duration(timeout, what="--timeout"),
+        dry_run=dry_run,
+        fresh=fresh,
+        force=force,
+        retry_failed=retry_failed,
+        require_clocks=require_clocks,
+        shared=shared,
+        allow_mixed=allow_mixed,
+        output=output,
+        argv=("pfprofile", *sys.argv[1:]),
+    )
+    _show(sweep(request, Reporter(notice, make_progress())), fmt)
+
+
+def _settings(pairs: list[str], image_size: int | None) -> dict[str, str]:
+    settings = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key.strip():
+            raise UsageError(f"--set {pair!r} is not KEY=VALUE", "write for example --set image_size=64")
+        settings[key.strip()] = value.strip()
+    if image_size is not None:
+        settings["image_size"] = str(image_size)
+    return settings
+
+
+def _show(outcome: Outcome, fmt: Format) -> None:
+    if outcome.profile is None:
+        points = [
+            {"n_gpus": p.n_gpus, "local_batch": p.local_batch, "accum_steps": p.accum_steps,
+             "sm_clock_mhz": p.sm_clock_mhz}
+            for p in outcome.planned
+        ]  # fmt: skip
+        cells: Cells = {
+            "n_gpus": ("GPUs", str), "local_batch": ("batch", str), "accum_steps": ("passes", str),
+            "sm_clock_mhz": ("clock", format_clock),
+        }  # fmt: skip
+        emit(points, fmt, cells)
+        say(f"{len(points)} trials, roughly {format_duration(outcome.estimate_s or 0.0)}; nothing was measured")
+        return
+    rows = outcome.profile.rows()
+    if fmt is not Format.table or len(rows) <= MOST_SHOWN:
+        emit(rows, fmt, _CELLS)
+    state = "nothing was missing" if not outcome.new else f"{outcome.new} new"
+    say(f"{outcome.path}: {len(rows)} trials, {state}")
+    if outcome.failed:
+        raise PartialSweepError(
+            f"{outcome.failed} of {len(rows)} trials failed; all are in {outcome.path} with their reasons",
+            "try them again with --retry-failed",
+        )
+
+
+_CELLS: Cells = {
+    "n_gpus": ("GPUs", str),
+    "local_batch": ("batch", str),
+    "requested_clock_mhz": ("clock", format_clock),
+    "status": ("status", str),
+    "step_time_s": ("step", format_duration),
+    "step_time_std_s": ("±", format_duration),
+    "power_w": ("power", format_power),
+    "memory_peak_bytes": ("memory", format_bytes),
+}

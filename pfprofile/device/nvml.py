@@ -1,0 +1,194 @@
+"""NVIDIA GPUs through NVML. The only module that imports pynvml (from nvidia-ml-py), and only when asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from pfprofile.device.base import Reading
+from pfprofile.errors import HardwareError
+
+#: Bits of nvmlDeviceGetCurrentClocksEventReasons (nvml.h) and what they mean.
+REASONS = {0x4: "power", 0x20: "thermal", 0x40: "thermal", 0x8: "hardware", 0x80: "hardware"}
+
+
+def load_pynvml() -> Any:
+    """Import NVIDIA's pynvml.
+
+    Raises:
+        HardwareError: not installed, or another module of that name is in its place; the remedy is named.
+    """
+    try:
+        import pynvml as module
+    except ImportError as error:
+        raise HardwareError(f"pynvml cannot be imported: {error}", "pip install nvidia-ml-py") from None
+    if not hasattr(module, "nvmlDeviceGetHandleByIndex"):
+        where = getattr(module, "__file__", "unknown")
+        raise HardwareError(
+            f"the module pynvml at {where} is not NVIDIA's",
+            "remove or rename it, then: pip install --force-reinstall nvidia-ml-py",
+        )
+    return module
+
+
+def text(value: Any) -> str:
+    """A string of pynvml: bytes before 11.5."""
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+class NvmlDevice:
+    """The GPUs that CUDA_VISIBLE_DEVICES leaves, all of one name. See `base.Device`."""
+
+    kind = "cuda"
+
+    def __init__(self) -> None:
+        self._nvml = load_pynvml()
+        self._error = self._nvml.NVMLError
+        try:
+            self._nvml.nvmlInit()
+        except self._error as error:
+            raise HardwareError(f"no NVIDIA driver answers: {error}", "check: nvidia-smi") from None
+        try:
+            self._identify()
+        except BaseException:
+            self.close()
+            raise
+
+    def _identify(self) -> None:
+        nvml = self._nvml
+        total = self._call("count the GPUs", nvml.nvmlDeviceGetCount)
+        found = [self._call(f"open GPU {i}", nvml.nvmlDeviceGetHandleByIndex, i) for i in range(total)]
+        uuids = [text(self._call("read a UUID", nvml.nvmlDeviceGetUUID, h)) for h in found]
+        chosen = visible(uuids, os.environ.get("CUDA_VISIBLE_DEVICES"))
+        if not chosen:
+            raise HardwareError("no NVIDIA GPU may be used here", "check nvidia-smi and CUDA_VISIBLE_DEVICES")
+        self._handles = [found[i] for i in chosen]
+        self.uuids = tuple(uuids[i] for i in chosen)
+        self.count = len(chosen)
+        names = [text(self._call("read a GPU's name", nvml.nvmlDeviceGetName, h)) for h in self._handles]
+        if len(set(names)) > 1:
+            raise HardwareError(
+                f"the GPUs differ: {', '.join(sorted(set(names)))}", "choose one kind by CUDA_VISIBLE_DEVICES"
+            )
+        self.name = names[0]
+        driver = self._ask(nvml.nvmlSystemGetDriverVersion)
+        self.driver_version = text(driver) if driver is not None else None
+        first = self._handles[0]
+        self.supported_clocks_mhz = self._clocks(first)
+        self.default_clock_mhz = None
+        if self.supported_clocks_mhz:
+            top = self._ask("nvmlDeviceGetMaxClockInfo", first, nvml.NVML_CLOCK_SM)
+            self.default_clock_mhz = float(top) if top else self.supported_clocks_mhz[-1]
+        limit = self._ask("nvmlDeviceGetEnforcedPowerLimit", first)
+        self.power_limit_w = limit / 1e3 if limit else None
+        constraints = self._ask("nvmlDeviceGetPowerManagementLimitConstraints", first)
+        self.power_limit_range_w = tuple(v / 1e3 for v in constraints) if constraints else ()
+
+    def _clocks(self, handle: Any) -> tuple[float, ...]:
+        memory = self._ask("nvmlDeviceGetSupportedMemoryClocks", handle)
+        if not memory:
+            return ()
+        clocks = self._ask("nvmlDeviceGetSupportedGraphicsClocks", handle, max(memory))
+        return tuple(sorted({float(c) for c in clocks or ()}))
+
+    def _function(self, function: str | Callable[..., Any]) -> Callable[..., Any] | None:
+        return getattr(self._nvml, function, None) if isinstance(function, str) else function
+
+    def _ask(self, function: str | Callable[..., Any], *arguments: Any) -> Any:
+        """A value that may be missing: an old driver, an old pynvml or this GPU may not know it."""
+        call = self._function(function)
+        if call is None:
+            return None
+        try:
+            return call(*arguments)
+        except self._error as error:
+            if getattr(error, "value", None) == getattr(self._nvml, "NVML_ERROR_GPU_IS_LOST", object()):
+                raise HardwareError(f"a GPU has fallen off the bus: {error}", "reset or reboot the node") from None
+            return None
+
+    def _call(self, what: str, function: str | Callable[..., Any], *arguments: Any) -> Any:
+        """A call that must work. Raises HardwareError saying what could not be done, and the permission it needs."""
+        call = self._function(function)
+        if call is None:
+            raise HardwareError(f"cannot {what}: this pynvml lacks {function}", "pip install -U nvidia-ml-py")
+        try:
+            return call(*arguments)
+        except self._error as error:
+            hint = None
+            if getattr(error, "value", None) == getattr(self._nvml, "NVML_ERROR_NO_PERMISSION", object()):
+                hint = "locking clocks needs root or CAP_SYS_ADMIN; without it: --freqs default"
+            raise HardwareError(f"cannot {what}: {error}", hint) from None
+
+    def read(self, index: int) -> Reading:
+        """The sensors of one GPU. Raises HardwareError where it is lost."""
+        nvml, handle = self._nvml, self._handles[index]
+        power = self._ask("nvmlDeviceGetPowerUsage", handle)
+        energy = self._ask("nvmlDeviceGetTotalEnergyConsumption", handle)
+        clock = self._ask("nvmlDeviceGetClockInfo", handle, nvml.NVML_CLOCK_SM)
+        temperature = self._ask("nvmlDeviceGetTemperature", handle, nvml.NVML_TEMPERATURE_GPU)
+        bits = self._ask("nvmlDeviceGetCurrentClocksEventReasons", handle)
+        if bits is None:
+            bits = self._ask("nvmlDeviceGetCurrentClocksThrottleReasons", handle)
+        limits = None if bits is None else frozenset(word for bit, word in REASONS.items() if bits & bit)
+        return Reading(
+            power_w=power / 1e3 if power else None,
+            energy_j=energy / 1e3 if energy is not None else None,
+            sm_clock_mhz=float(clock) if clock is not None else None,
+            temperature_c=float(temperature) if temperature is not None else None,
+            limits=limits,
+        )
+
+    def lock_trouble(self) -> str | None:
+        """Why clocks cannot be locked, as far as one may know without trying."""
+        if not self.supported_clocks_mhz:
+            return "the driver offers no clocks to choose from"
+        if self._function("nvmlDeviceSetGpuLockedClocks") is None:
+            return "this pynvml cannot lock clocks (pip install -U nvidia-ml-py)"
+        return None
+
+    def lock_clock(self, index: int, clock_mhz: float) -> None:
+        """Lock minimum and maximum at one clock."""
+        clock = round(clock_mhz)
+        self._call(
+            f"lock GPU {index} at {clock} MHz", "nvmlDeviceSetGpuLockedClocks", self._handles[index], clock, clock
+        )
+
+    def reset_clock(self, index: int) -> None:
+        """Take the lock away."""
+        self._call(f"reset the clock of GPU {index}", "nvmlDeviceResetGpuLockedClocks", self._handles[index])
+
+    def others(self, index: int) -> list[str]:
+        """Compute processes on one GPU that are not this one."""
+        running = self._ask("nvmlDeviceGetComputeRunningProcesses", self._handles[index]) or []
+        return [f"process {p.pid} on GPU {index}" for p in running if p.pid != os.getpid()]
+
+    def rank_environment(self, n_gpus: int) -> dict[str, str]:
+        """Ranks see the GPUs by UUID: NVML's order is not CUDA's."""
+        return {"CUDA_VISIBLE_DEVICES": ",".join(self.uuids[:n_gpus])}
+
+    def close(self) -> None:
+        """Shut NVML down."""
+        self._ask("nvmlShutdown")
+
+
+def visible(uuids: list[str], variable: str | None) -> list[int]:
+    """The NVML indices that CUDA_VISIBLE_DEVICES leaves, in its order (integers in PCI order, as NVML counts).
+
+    Raises:
+        HardwareError: a MIG device, whose energy cannot be told from its neighbours', or an unknown UUID.
+    """
+    if variable is None:
+        return list(range(len(uuids)))
+    chosen: list[int] = []
+    for word in (w.strip() for w in variable.split(",")):
+        if word.startswith("MIG"):
+            raise HardwareError(
+                f"CUDA_VISIBLE_DEVICES names the MIG device {word}, whose power cannot be measured alone",
+                "name a whole GPU",
+            )
+        matches = [int(word)] if word.isdigit() else [i for i, u in enumerate(uuids) if word and u.startswith(word)]
+        if len(matches) != 1 or matches[0] >= len(uuids):
+            break  # CUDA itself stops at the first entry it does not know
+        chosen.append(matches[0])
+    return chosen

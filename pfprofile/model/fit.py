@@ -1,0 +1,231 @@
+"""From a profile to a fitted model: read, pose, solve, measure the uncertainty, write down what happened."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pfprofile._version import __version__
+from pfprofile.model.document import (
+    Clocks,
+    Covariance,
+    Facts,
+    ModelDocument,
+    Noise,
+    Parameter,
+    PartQuality,
+    Provenance,
+    Quality,
+)
+from pfprofile.model.domain import domain_of
+from pfprofile.model.fitted import FittedModel
+from pfprofile.model.fitting import STARTS, Frame, Problem, Solution, frame_of, pose, solve
+from pfprofile.model.intervals import Spread, spread_of
+from pfprofile.model.observations import Observations, from_profile, idle_power
+from pfprofile.model.terms import TERMS
+
+if TYPE_CHECKING:
+    from pfprofile.profile import Profile, ProfileMetadata
+
+FORMS = {"throughput": "floor-pnorm-sync", "power": "static-plus-cv2f"}
+BOUND_TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A solved problem with its uncertainty."""
+
+    problem: Problem
+    solution: Solution
+    spread: Spread
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a fit knows of a data set beside its rows.
+
+    Attributes:
+        metadata: the profile's.
+        workload, device_name, precision: what was trained, on what, in which number format.
+        idle_power_w: measured idle power of one GPU, W.
+        oom_batches: local batches that did not fit.
+        digest: of the profile.
+        rows: trials in the profile.
+    """
+
+    metadata: ProfileMetadata
+    workload: str
+    device_name: str
+    precision: str
+    idle_power_w: float | None
+    oom_batches: list[int]
+    digest: str
+    rows: int
+
+    @classmethod
+    def of(cls, profile: Profile) -> Context:
+        """Read it off a profile that has rows."""
+        table = profile.table.select(["status", "local_batch", "idle_power_w"]).to_pydict()
+        oom = [b for b, s in zip(table["local_batch"], table["status"], strict=True) if s == "oom"]
+        names = [str(profile.unique(c)[0]) for c in ("workload", "device_name", "precision")]
+        return cls(profile.metadata, *names, idle_power(table), sorted(set(oom)), profile.digest(), profile.n_rows)
+
+
+def frame_for(obs: Observations, metadata: ProfileMetadata) -> Frame:
+    """The clock frame of a profile."""
+    return frame_of(obs, metadata.default_clock_mhz, metadata.supported_clocks_mhz)
+
+
+def clocks_that_count(obs: Observations, metadata: ProfileMetadata) -> Observations:
+    """Drop clocks that nobody set: a measured device that offers none only shows its own wandering."""
+    if metadata.source == "measured" and not metadata.supported_clocks_mhz and not np.isfinite(obs.requested_mhz).any():
+        nothing = np.full(len(obs), np.nan)
+        columns = {name: getattr(obs, name) for name in obs.__dataclass_fields__}
+        return Observations(**{**columns, "achieved_mhz": nothing})
+    return obs
+
+
+def fit_observations(obs: Observations, frame: Frame, device_name: str = "", idle_power_w: float | None = None,
+                     starts: int = len(STARTS)) -> Fit:  # fmt: skip
+    """Fit one data set."""
+    problem = pose(obs, frame, device_name, idle_power_w)
+    solution = solve(problem, starts)
+    return Fit(problem, solution, spread_of(problem, solution))
+
+
+def fit_profile(
+    profile: Profile, where: str = "profile", *, starts: int = len(STARTS), dated: bool = True
+) -> FittedModel:
+    """Fit the throughput and (where power was measured) power model of a profile.
+
+    Args:
+        profile: all trials of one workload on one device type.
+        where: the profile's name, for errors.
+        starts: how many starting points to try.
+        dated: write the time of the fit into the model.
+
+    Raises:
+        InputError: nothing to fit, mixed workloads, or impossible values.
+    """
+    obs = clocks_that_count(from_profile(profile, where), profile.metadata)
+    context = Context.of(profile)
+    frame = frame_for(obs, profile.metadata)
+    fit = fit_observations(obs, frame, context.device_name, context.idle_power_w, starts)
+    from pfprofile.model.validate import cross_validate, with_quality
+
+    document = with_quality(document_of(fit, context, dated=dated), obs, cross_validate(fit, context))
+    return FittedModel(document)
+
+
+def document_of(fit: Fit, context: Context, *, dated: bool = False) -> ModelDocument:
+    """Write a fit down."""
+    obs, metadata = fit.problem.obs, context.metadata
+    spread = fit.spread
+    frame = fit.problem.frame
+    facts = Facts(**{n: getattr(metadata.workload, n) for n in Facts.model_fields})
+    default = frame.default_mhz if math.isfinite(frame.default_mhz) else frame.f_max_mhz
+    return ModelDocument(
+        workload=context.workload,
+        device_name=context.device_name,
+        precision=context.precision,
+        source=metadata.source,
+        facts=facts,
+        forms={"throughput": FORMS["throughput"], "power": FORMS["power"] if obs.has_power else None},
+        parameters=parameters_of(fit),
+        covariance=Covariance(names=[TERMS[j].name for j in spread.indices], matrix=spread.covariance.tolist()),
+        noise=Noise(time=spread.sigma_time, power=_known(spread.sigma_power), dof=spread.dof),
+        clocks=clocks_of(fit, metadata),
+        domain=domain_of(obs, default, metadata.gpus_per_node, context.oom_batches),
+        idle_power_w=context.idle_power_w,
+        converged=fit.solution.converged,
+        quality=quality_of(fit),
+        provenance=Provenance(
+            profile_digest=context.digest,
+            rows=context.rows,
+            points=len(obs),
+            created_at=datetime.now(UTC).isoformat(timespec="seconds") if dated else None,
+            tool_version=__version__,
+            replayed_from=metadata.replayed_from,
+            notes=list(metadata.notes),
+        ),
+        warnings=warnings_of(fit, context),
+    )
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def parameters_of(fit: Fit) -> list[Parameter]:
+    """Each parameter's value, standard error, and what keeps it from being trusted."""
+    out = []
+    indices = list(fit.spread.indices)
+    for j, term in enumerate(TERMS):
+        if term.part == "power" and not fit.problem.obs.has_power:
+            continue
+        value = float(fit.solution.theta[j])
+        frozen = fit.problem.frozen.get(term.name)
+        stderr = None
+        if frozen is None:
+            sd = math.sqrt(max(fit.spread.covariance[indices.index(j), indices.index(j)], 0.0))
+            stderr = sd * value if term.log else sd
+        inner = term.inner(value) if value > 0 or not term.log else -math.inf
+        bounds = [term.inner(b) for b in (term.lower, term.upper) if b > 0 or not term.log]
+        at_bound = frozen is None and any(abs(inner - b) < BOUND_TOLERANCE for b in bounds)
+        weak = fit.spread.weak.get(term.name)
+        reason = frozen.reason if frozen else weak
+        out.append(Parameter(name=term.name, unit=term.unit, value=value, stderr=stderr, frozen=frozen is not None,
+                             reason=reason or ("at its bound" if at_bound else None), weak=weak is not None,
+                             at_bound=at_bound))  # fmt: skip
+    return out
+
+
+def clocks_of(fit: Fit, metadata: ProfileMetadata) -> Clocks:
+    """The clock frame as the file holds it, with the cap that predictions are made under."""
+    frame, obs = fit.problem.frame, fit.problem.obs
+    limits = obs.power_limit_w[np.isfinite(obs.power_limit_w)]
+    cap = metadata.power_limit_w
+    if cap is None and len(limits):
+        cap = float(limits.max())
+    inferred = cap is None and math.isfinite(frame.cap_w)
+    if inferred:
+        cap = frame.cap_w
+    both = np.isfinite(obs.requested_mhz) & np.isfinite(obs.achieved_mhz)
+    ratio = obs.achieved_mhz[both] / obs.requested_mhz[both]
+    near = ratio[ratio > 0.95]
+    share = float(np.median(near)) if len(near) else 1.0
+    return Clocks(f_max_mhz=_known(frame.f_max_mhz), default_mhz=_known(frame.default_mhz),
+                  supported_mhz=sorted(metadata.supported_clocks_mhz), cap_w=cap if obs.has_power else None,
+                  cap_inferred=inferred, achieved_share=share if abs(share - 1) > 1e-3 else 1.0)  # fmt: skip
+
+
+def quality_of(fit: Fit) -> Quality:
+    """In-sample errors of the bare form."""
+    obs, values = fit.problem.obs, fit.solution.values
+    powered = np.isfinite(obs.power_w)
+    time = float(np.mean(np.abs(values.time_s / obs.step_time_s - 1)))
+    power = None
+    if powered.any():
+        power = PartQuality(in_sample_mape=float(np.mean(np.abs(values.power_w / obs.power_w - 1)[powered])))
+    return Quality(throughput=PartQuality(in_sample_mape=time), power=power)
+
+
+def warnings_of(fit: Fit, context: Context) -> list[str]:
+    """What a reader of the model should know before trusting it."""
+    out = []
+    if not fit.problem.obs.has_power:
+        out.append("no power was measured: the model speaks of throughput only")
+    if not fit.solution.converged:
+        out.append(f"the fit did not converge: {fit.solution.message}")
+    if context.metadata.source == "synthetic":
+        out.append("fitted to a synthetic profile: nothing about accuracy follows from it")
+    if len(fit.problem.obs) < 8:
+        out.append(f"only {len(fit.problem.obs)} distinct points: priors carry much of the model")
+    bound = [p.name for p in parameters_of(fit) if p.at_bound]
+    if bound:
+        out.append(f"at a bound: {', '.join(bound)}")
+    return out

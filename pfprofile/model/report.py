@@ -1,0 +1,80 @@
+"""What a fit found, as one JSON-able object a model (DESIGN: fit report) and as text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pfprofile.model.document import ModelDocument, Parameter, PartQuality
+from pfprofile.model.fitted import FittedModel
+
+
+def fit_report(path: Path, model: FittedModel) -> dict[str, Any]:
+    """The contract's object: parameters, quality, warnings."""
+    document = model.document
+    return {
+        "model_path": str(path),
+        "workload": document.workload,
+        "device_name": document.device_name,
+        "source": document.source,
+        "rows": document.provenance.rows,
+        "points": document.provenance.points,
+        "converged": document.converged,
+        "parameters": {p.name: _parameter(p) for p in document.parameters},
+        "quality": {
+            "throughput": _part(document.quality.throughput),
+            "power": _part(document.quality.power) if document.quality.power else None,
+        },
+        "warnings": list(document.warnings),
+    }
+
+
+def _parameter(p: Parameter) -> dict[str, Any]:
+    return {"value": p.value, "stderr": p.stderr, "frozen": p.frozen, "reason": p.reason, "unit": p.unit,
+            "weak": p.weak, "at_bound": p.at_bound}  # fmt: skip
+
+
+def _part(part: PartQuality) -> dict[str, Any]:
+    return part.model_dump()
+
+
+def as_text(path: Path, model: FittedModel) -> str:
+    """The report to read: head, parameters, errors by axis, warnings."""
+    document = model.document
+    lines = [f"{document.workload} on {document.device_name} ({document.source}) -> {path}",
+             f"  {document.provenance.rows} trials, {document.provenance.points} points fitted"]  # fmt: skip
+    lines += ["  " + line for line in _parameter_lines(document)]
+    lines += ["  " + line for line in _quality_lines(document)]
+    lines += [f"  note: {w}" for w in document.warnings]
+    return "\n".join(lines)
+
+
+def _parameter_lines(document: ModelDocument) -> list[str]:
+    out = ["parameter       value    stderr  unit"]
+    for p in document.parameters:
+        spread = "frozen" if p.stderr is None else f"{p.stderr:.2g}"
+        reason = f"  {p.reason}" if p.reason else ""
+        out.append(f"{p.name:<9} {p.value:>11.4g} {spread:>9}  {p.unit:<3}{reason}".rstrip())
+    return out
+
+
+def _quality_lines(document: ModelDocument) -> list[str]:
+    quality = document.quality
+    out = []
+    for name, part in (("throughput", quality.throughput), ("power", quality.power)):
+        if part is None:
+            out.append(f"{name}: not measured")
+            continue
+        held = "".join(f", leave one {axis} out {mape:.1%}" for axis, mape in part.cv.items())
+        out.append(f"{name}: error in-sample {part.in_sample_mape:.1%}{held}")
+        if part.coverage:
+            inside = ", ".join(f"{axis} {share:.0%}" for axis, share in part.coverage.items())
+            out.append(f"  90 % intervals held: {inside}")
+    return out
+
+
+def parameter_rows(path: Path, model: FittedModel) -> list[dict[str, Any]]:
+    """One row a parameter, for CSV."""
+    document = model.document
+    head = {"model_path": str(path), "workload": document.workload, "device_name": document.device_name}
+    return [{**head, "parameter": p.name, **_parameter(p)} for p in document.parameters]

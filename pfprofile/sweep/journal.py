@@ -1,0 +1,148 @@
+"""The profile file is the journal: rewritten whole after every trial, so a kill costs at most the trial under way."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pfprofile.errors import InputError, UsageError
+from pfprofile.profile import Profile, ProfileMetadata, read_profile, write_profile
+from pfprofile.sweep.space import Row
+
+#: Identity keys that --allow-mixed lets differ: the same job on the same device, with other software around it.
+MIXABLE = ("driver_version", "torch_version")
+
+
+@contextmanager
+def file_lock(path: Path) -> Iterator[None]:
+    """Hold the right to write one output. Raises UsageError where another sweep holds it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = path.with_name(f".{path.name}.lock")
+    while True:
+        handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            raise UsageError(f"another sweep is writing {path}", "wait for it, or give another -o") from None
+        # The holder before us may have removed the file between our open and our lock.
+        if lock.exists() and os.fstat(handle).st_ino == lock.stat().st_ino:
+            break
+        os.close(handle)
+    try:
+        yield
+    finally:
+        lock.unlink(missing_ok=True)
+        os.close(handle)
+
+
+class Journal:
+    """The rows of a sweep and the file they live in.
+
+    Args:
+        path: where the profile stands in the end.
+        working: where it is written on the way: ``path``, or a sibling while an older result is to be kept.
+        metadata: of this sweep; ``metadata.sweep`` says what was asked for.
+        rows: what an earlier run of the same sweep left.
+    """
+
+    def __init__(self, path: Path, working: Path, metadata: ProfileMetadata, rows: Sequence[Row]) -> None:
+        self.path = path
+        self.working = working
+        self.metadata = metadata
+        self.rows: list[Row] = list(rows)
+        self.kept = len(self.rows)
+        self._next = 1 + max((_number(r["trial_id"]) for r in self.rows), default=-1)
+
+    def add(self, row: Row) -> None:
+        """Keep a trial; the file is rewritten in one step."""
+        self.rows.append({**row, "trial_id": f"t{self._next:05d}"})
+        self._next += 1
+        self.write(finished=False)
+
+    def write(self, *, finished: bool) -> Profile:
+        """Write the file; a finished sweep takes its final place."""
+        self.metadata = self.metadata.with_(sweep={**(self.metadata.sweep or {}), "finished": finished})
+        profile = Profile.from_rows(self.rows, self.metadata)
+        write_profile(profile, self.working)
+        if finished and self.working != self.path:
+            self.working.replace(self.path)
+            self.working = self.path
+        return profile
+
+
+def _number(trial_id: str) -> int:
+    return int(trial_id[1:]) if trial_id[1:].isdigit() else -1
+
+
+def differences(ours: dict[str, Any], theirs: dict[str, Any], *, allow_mixed: bool) -> list[str]:
+    """What differs between two sweeps' identities, in words; empty = one may go on with the other."""
+    keys = [k for k in sorted({*ours, *theirs}) if not (allow_mixed and k in MIXABLE)]
+    return [f"{k} {theirs.get(k)!r}, not {ours.get(k)!r}" for k in keys if ours.get(k) != theirs.get(k)]
+
+
+def _sweep_profile(path: Path) -> Profile | None:
+    """The profile of an earlier sweep; None where the file is something else."""
+    try:
+        profile = read_profile(path)
+    except InputError:
+        return None
+    return profile if profile.metadata.sweep and "identity" in profile.metadata.sweep else None
+
+
+def open_journal(
+    path: Path, metadata: ProfileMetadata, *, explicit: bool, fresh: bool = False, force: bool = False,
+    retry_failed: bool = False, allow_mixed: bool = False,
+) -> Journal:  # fmt: skip
+    """Go on with an earlier run of this sweep, or begin a new one.
+
+    Args:
+        path: the output.
+        metadata: of this sweep, with ``sweep["identity"]``.
+        explicit: the person named the output (-o): then nothing there may be lost.
+
+    Raises:
+        UsageError: an explicit output is something else than a sweep's profile.
+        InputError: it is another sweep's; what differs is named.
+    """
+    identity = (metadata.sweep or {})["identity"]
+    aside = path.with_name(f".{path.name}.unfinished")
+    if explicit:
+        found = path if path.exists() else None
+        if found is None or force:
+            return Journal(path, path, metadata, ())
+        old = _sweep_profile(found)
+        if old is None:
+            raise UsageError(f"{path} exists and is not the profile of a sweep", "give another -o, or --force")
+        wrong = differences(identity, (old.metadata.sweep or {})["identity"], allow_mixed=allow_mixed)
+        if fresh:
+            return Journal(path, path, metadata, ())
+        if wrong:
+            raise InputError(
+                f"{path} holds another sweep: {'; '.join(wrong)}", "give another -o, or start over with --fresh"
+            )
+        return _resumed(path, path, metadata, old, retry_failed)
+    for place in (aside, path):
+        old = _sweep_profile(place) if place.exists() and not fresh else None
+        if old is None:
+            continue
+        sweep = old.metadata.sweep or {}
+        usable = not sweep.get("finished") or retry_failed
+        if usable and not differences(identity, sweep["identity"], allow_mixed=allow_mixed):
+            return _resumed(path, place, metadata, old, retry_failed)
+    return Journal(path, aside if path.exists() else path, metadata, ())
+
+
+def _resumed(path: Path, working: Path, metadata: ProfileMetadata, old: Profile, retry_failed: bool) -> Journal:
+    theirs, ours = old.metadata, metadata.sweep or {}
+    kept = theirs.with_(sweep={**(theirs.sweep or {}), **ours, "identity": (theirs.sweep or {})["identity"]})
+    mixed = differences(ours["identity"], (theirs.sweep or {})["identity"], allow_mixed=False)
+    if mixed:
+        note = f"trials after the first {old.n_rows} were measured by a sweep that differs: {'; '.join(mixed)}"
+        kept = kept.with_(notes=(*kept.notes, note))
+    rows = [r for r in old.rows() if not (retry_failed and r["status"] != "ok")]
+    return Journal(path, working, kept, rows)

@@ -1,0 +1,193 @@
+"""A sweep that measures: device, host and journal around the one loop."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from pfprofile._version import __version__
+from pfprofile.device import Device, open_device
+from pfprofile.errors import HardwareError, UsageError
+from pfprofile.profile import Profile, ProfileMetadata, WorkloadFacts
+from pfprofile.profile.places import default_profile_path
+from pfprofile.sweep.chooser import BatchLimits, BatchSearch, Chooser, Grid, grid_order, spread_subset
+from pfprofile.sweep.engine import run_points
+from pfprofile.sweep.journal import Journal, file_lock, open_journal
+from pfprofile.sweep.live import Job, LiveRunner, trial_seconds
+from pfprofile.sweep.request import Options, Outcome, Reporter, SweepRequest
+from pfprofile.sweep.signals import interruptible
+from pfprofile.sweep.space import Point, choose_clocks
+from pfprofile.train import Host, parse_workload, require_torch
+
+#: Least length of a measured window, s: a GPU's energy counter needs a second or more, a CPU has none to wait for.
+WINDOW_S = {"cpu": 1.0, "cuda": 2.0}
+#: What one trial costs beside its window (start, warm-up), s; only for the estimate of a dry run.
+OVERHEAD_S = 3.0
+#: One rank computes on one core, as a rank on a GPU machine computes on one GPU.
+CPU_THREADS = 1
+
+
+def sweep_live(request: SweepRequest, reporter: Reporter) -> Outcome:
+    """Measure a request's points. Raises: see `run.sweep`."""
+    assert request.workload is not None
+    spec = parse_workload(request.workload)
+    with _opened(request) as device, interruptible():
+        require_torch()
+        gpus = _gpus(request, device, reporter)
+        clocks = _clocks(request, device, reporter)
+        _refuse_company(request, device, max(gpus))
+        with Host(CPU_THREADS if device.kind == "cpu" else 0) as host:
+            told = host.describe(spec, request.settings)
+            # A class in a file is known by the file's name too: another Net in another file is another workload.
+            name = told["name"] if request.workload == told["name"] or ":" not in request.workload else spec.name
+            job = Job(spec, name, told["settings"], request.precision or "fp32", request.seed)
+            output = request.output or default_profile_path(device.name, job.name)
+            if request.dry_run:
+                return _dry_run(request, device, gpus, clocks)
+            with LiveRunner(device, host, job) as runner, file_lock(output):
+                clocks = _try_lock(request, runner, clocks, reporter)
+                chooser = _chooser(request, device, gpus, clocks)
+                metadata = _metadata(request, device, host, job, told["facts"], max(gpus), chooser)
+                journal = open_journal(
+                    output, metadata, explicit=request.output is not None, fresh=request.fresh, force=request.force,
+                    retry_failed=request.retry_failed, allow_mixed=request.allow_mixed,
+                )  # fmt: skip
+                return _measure(request, reporter, device, chooser, runner, journal)
+
+
+@contextmanager
+def _opened(request: SweepRequest) -> Iterator[Device]:
+    device = open_device(request.device)
+    try:
+        yield device
+    finally:
+        device.close()
+
+
+def _gpus(request: SweepRequest, device: Device, reporter: Reporter) -> tuple[int, ...]:
+    if request.gpus is None:
+        return tuple(2**i for i in range(device.count.bit_length()) if 2**i <= device.count)
+    most = max(request.gpus)
+    if most > device.count:
+        if device.kind != "cpu":
+            raise HardwareError(
+                f"--gpus {most}: only {device.count} {device.name} here", f"ask for at most {device.count}"
+            )
+        reporter.notice(f"{most} processes share {device.count} cores: they will slow each other down")
+    return request.gpus
+
+
+def _clocks(request: SweepRequest, device: Device, reporter: Reporter) -> list[float | None]:
+    freqs = request.freqs or "default"
+    trouble = device.lock_trouble()
+    if trouble is None:
+        return choose_clocks(freqs, device.supported_clocks_mhz)
+    if request.require_clocks:
+        raise HardwareError(f"--require-clocks: {trouble}", "leave --require-clocks out to sweep unlocked")
+    if freqs.lower() in ("auto", "all", "default"):
+        if freqs.lower() != "default":
+            reporter.notice(f"{trouble}: everything runs at the default clock")
+        return [None]
+    return choose_clocks(freqs, ())
+
+
+def _refuse_company(request: SweepRequest, device: Device, n_gpus: int) -> None:
+    others = [words for index in range(min(n_gpus, device.count)) for words in device.others(index)]
+    if others and not request.shared:
+        raise HardwareError(
+            f"others compute on these GPUs: {', '.join(others[:3])}", "wait for them, or measure beside them: --shared"
+        )
+
+
+def _try_lock(
+    request: SweepRequest, runner: LiveRunner, clocks: list[float | None], reporter: Reporter
+) -> list[float | None]:
+    """Whether locking is allowed is only known by trying; without permission the sweep runs unlocked, and says so."""
+    first = next((c for c in clocks if c is not None), None)
+    if first is None:
+        return clocks
+    try:
+        runner.hold(Point(1, 1, first))
+    except HardwareError as error:
+        runner.forget_locks()
+        if request.require_clocks:
+            raise
+        reporter.notice(f"{error}: everything runs at the default clock")
+        return [None]
+    return clocks
+
+
+def _chooser(request: SweepRequest, device: Device, gpus: Sequence[int], clocks: Sequence[float | None]) -> Chooser:
+    repeats, accum = request.repeats or 1, request.accum_steps or (1,)
+    if request.batch_sizes is None:
+        if request.max_points is not None:
+            raise UsageError("--max-points needs a list of batch sizes", "give --batch-sizes 1,2,4")
+        limits = BatchLimits()
+        if device.kind == "cpu":
+            # Filling a machine's memory would take others' with it.
+            limits = BatchLimits(most_bytes=0.5 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES"))
+        return BatchSearch(gpus, clocks, accum, repeats=repeats, seed=request.seed, limits=limits)
+    points = [Point(n, b, c, a) for n in gpus for b in request.batch_sizes for a in accum for c in clocks]
+    if request.max_points is not None:
+        points = spread_subset(points, request.max_points, request.seed)
+    return Grid(grid_order(points, repeats=repeats, seed=request.seed))
+
+
+def _dry_run(request: SweepRequest, device: Device, gpus: Sequence[int], clocks: Sequence[float | None]) -> Outcome:
+    chooser = _chooser(request, device, gpus, clocks)
+    if isinstance(chooser, Grid):
+        order = tuple(point for point, _ in chooser.order)
+    else:
+        order = tuple(Point(n, 1, c) for n in gpus for c in clocks)
+    window_s = request.window_s or WINDOW_S[device.kind]
+    return Outcome(None, None, planned=order, estimate_s=len(order) * (window_s + OVERHEAD_S))
+
+
+def _metadata(
+    request: SweepRequest, device: Device, host: Host, job: Job, facts: dict[str, Any], most: int, chooser: Chooser
+) -> ProfileMetadata:
+    settings = {**job.settings, **({"threads_per_rank": CPU_THREADS} if device.kind == "cpu" else {})}
+    identity = {
+        "kind": "live", "device_name": device.name, "workload": job.name, "precision": job.precision,
+        "settings": settings, "driver_version": device.driver_version, "torch_version": host.torch_version,
+    }  # fmt: skip
+    requested: Any = "batch sizes by search"
+    if isinstance(chooser, Grid):
+        requested = [[p.n_gpus, p.local_batch, p.accum_steps, p.sm_clock_mhz] for p in chooser.points]
+    return ProfileMetadata(
+        source="measured", tool_version=__version__, argv=request.argv, seed=request.seed,
+        started_at=datetime.now(UTC).isoformat(timespec="seconds"), host=socket.gethostname(),
+        driver_version=device.driver_version, torch_version=host.torch_version, cuda_version=host.cuda_version,
+        gpu_name=device.name, gpu_uuids=device.uuids, power_limit_w=device.power_limit_w,
+        power_limit_range_w=device.power_limit_range_w, supported_clocks_mhz=device.supported_clocks_mhz,
+        default_clock_mhz=device.default_clock_mhz, gpus_per_node=max(device.count, most),
+        workload=WorkloadFacts(**facts), settings=settings,
+        sweep={"identity": identity, "requested": requested, "repeats": request.repeats or 1, "finished": False},
+    )  # fmt: skip
+
+
+def _measure(
+    request: SweepRequest, reporter: Reporter, device: Device, chooser: Chooser, runner: LiveRunner, journal: Journal
+) -> Outcome:
+    options = Options(request.steps, request.window_s or WINDOW_S[device.kind], request.timeout_s)
+    finished = True
+    if chooser.next_point(journal.rows) is not None:
+        if journal.kept:
+            reporter.notice(f"{journal.working}: {journal.kept} trials are there already and are kept")
+            pace = trial_seconds(journal.rows)
+            if pace is not None:
+                reporter.notice(f"about {chooser.left(journal.rows) * pace:.0f} s are left")
+        finished = run_points(chooser, runner, journal, options, reporter, request.max_time_s)
+    new = len(journal.rows) - journal.kept
+    if new or not (journal.metadata.sweep or {}).get("finished"):
+        profile = journal.write(finished=finished)
+    else:
+        profile = Profile.from_rows(journal.rows, journal.metadata)
+    expected = {"ok", "oom"} if isinstance(chooser, BatchSearch) else {"ok"}
+    failed = sum(row["status"] not in expected for row in journal.rows)
+    # An unfinished sweep over an older result stays beside it.
+    return Outcome(journal.working, profile, new=new, failed=failed, finished=finished)

@@ -1,0 +1,24 @@
+"""Tell running out of memory from other failures."""
+
+from __future__ import annotations
+
+_PHRASES = (
+    "out of memory",
+    "cudnn_status_alloc_failed",
+    "cublas_status_alloc_failed",
+    "can't allocate memory",
+    "cannot allocate memory",
+    "failed to allocate",
+)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an exception, or what caused it, says that memory ran out (torch's class, or one of its messages)."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, MemoryError) or type(seen).__name__ == "OutOfMemoryError":
+            return True
+        if isinstance(seen, RuntimeError) and any(phrase in str(seen).lower() for phrase in _PHRASES):
+            return True
+        seen = seen.__cause__ or seen.__context__
+    return False

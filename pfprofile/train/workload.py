@@ -1,0 +1,141 @@
+"""What a training workload must offer: the Protocol that zoo models and users' own classes share."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pfprofile.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    import torch
+
+Settings = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Facts about a workload that travel with its profile and model.
+
+    Attributes:
+        sample_unit: what one sample is, e.g. ``image``.
+        samples_per_epoch: samples in the data set it is usually trained on; None = unknown.
+        reference_local_batch: a local batch that its authors used; None = unknown.
+        default_global_batch: the global batch of the published recipe; None = unknown.
+        source: where these numbers come from.
+    """
+
+    sample_unit: str = "sample"
+    samples_per_epoch: int | None = None
+    reference_local_batch: int | None = None
+    default_global_batch: int | None = None
+    source: str = ""
+
+
+class Workload(Protocol):
+    """A network, its data, loss and optimizer. ``name``, ``facts`` and ``defaults`` may be left out.
+
+    Attributes:
+        name: as it stands in profiles; default the class's name.
+        facts: sample unit and reference sizes.
+        defaults: the settings that may be changed, with their defaults, e.g. ``{"image_size": 224}``.
+    """
+
+    name: str
+    facts: Facts
+    defaults: Mapping[str, Any]
+
+    def build(self, settings: Settings) -> torch.nn.Module:
+        """The network on the CPU, freshly initialised."""
+
+    def batch(
+        self, local_batch: int, settings: Settings, device: torch.device, generator: torch.Generator
+    ) -> tuple[Any, Any]:
+        """Random non-zero inputs (a tensor, or a tuple of them) and targets for one forward pass."""
+
+    def loss(self, output: Any, targets: Any) -> torch.Tensor:
+        """A scalar to differentiate."""
+
+    def optimizer(self, parameters: Iterable[torch.nn.Parameter]) -> torch.optim.Optimizer:
+        """The optimizer over the network's parameters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a workload says of itself, as plain data that travels between processes."""
+
+    name: str
+    facts: dict[str, Any]
+    defaults: dict[str, Any] = field(default_factory=dict)
+
+
+#: method -> its arguments besides self, for the message to somebody whose class lacks it
+REQUIRED = {
+    "build": "(settings)",
+    "batch": "(local_batch, settings, device, generator)",
+    "loss": "(output, targets)",
+    "optimizer": "(parameters)",
+}
+
+
+def missing_parts(cls: type) -> list[str]:
+    """What a class lacks to be a workload, in words; empty = it is one."""
+    lacks = []
+    for name, signature in REQUIRED.items():
+        method = getattr(cls, name, None)
+        if not callable(method):
+            lacks.append(f"a method {name}{signature}")
+            continue
+        try:
+            inspect.signature(method).bind(None, *(None,) * (signature.count(",") + 1))
+        except TypeError:
+            lacks.append(f"a method {name} that takes {signature}")
+    if not isinstance(getattr(cls, "facts", Facts()), Facts):
+        lacks.append("facts that are a pfprofile.train.workload.Facts")
+    return lacks
+
+
+def describe(workload: Any, name: str) -> Description:
+    """The workload's name, facts and settings."""
+    facts: Facts = getattr(workload, "facts", Facts())
+    body = {
+        "sample_unit": facts.sample_unit,
+        "samples_per_epoch": facts.samples_per_epoch,
+        "reference_local_batch": facts.reference_local_batch,
+        "default_global_batch": facts.default_global_batch,
+    }
+    return Description(getattr(workload, "name", None) or name, body, dict(getattr(workload, "defaults", {})))
+
+
+def merged_settings(defaults: Mapping[str, Any], given: Mapping[str, str]) -> Settings:
+    """The workload's settings with those a person gave, read as the kind that the default has.
+
+    Raises:
+        UsageError: an unknown setting (the nearest is named), or a value of the wrong kind.
+    """
+    settings = dict(defaults)
+    for key, text in given.items():
+        if key not in defaults:
+            known = ", ".join(defaults) or "none"
+            raise UsageError(f"the workload has no setting {key!r}{nearest(key, defaults)}", f"its settings: {known}")
+        settings[key] = _read(key, text, defaults[key])
+    return settings
+
+
+def _read(key: str, text: str, default: Any) -> Any:
+    if isinstance(default, bool):
+        if text.lower() not in ("true", "false"):
+            raise UsageError(f"setting {key}: {text!r} is neither true nor false")
+        return text.lower() == "true"
+    if isinstance(default, (int, float)):
+        kind = type(default)
+        try:
+            value = kind(text)
+        except ValueError:
+            raise UsageError(f"setting {key}: {text!r} is not a number like {default!r}") from None
+        if value <= 0 < default:
+            raise UsageError(f"setting {key}: {text} is not positive")
+        return value
+    return text
