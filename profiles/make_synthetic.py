@@ -71,10 +71,7 @@ def parameters(device: dict[str, float], workload: dict[str, float], setting: Se
     """The joint form's parameters of one workload."""
     share = device["clock_bound_share"]
     largest = setting.batches[-1]
-    values = {
-        name: workload[name]
-        for name in ("a0", "p", "kappa", "alpha_r", "beta_r", "alpha_n", "beta_n", "delta_n", "gamma")
-    }
+    values = {name: workload[name] for name in ("a0", "p", "kappa", "alpha_r", "beta_r", "alpha_n", "beta_n", "delta_n", "gamma")}
     values |= {"a1": (1 - share) * workload["sample_s"], "c1": share * workload["sample_s"]}
     values |= {"P0": device["P0"], "v": device["v"], "phi_knee": device["phi_knee"], "rho": SYNC_POWER_SHARE}
     full_load_s = (values["a0"] ** values["p"] + (workload["sample_s"] * largest) ** values["p"]) ** (1 / values["p"])

@@ -10,8 +10,10 @@ import json
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
+from pfprofile.telemetry.window import counter_power
 from tests.fake_nvml.devices import DEVICES
 
 if TYPE_CHECKING:
@@ -85,29 +87,58 @@ print(json.dumps([[d.name(), d.uuid(), d.power_usage(), d.power_limit(), d.sm_cl
 
 
 @needs("zeus")
-def test_zeus_measures_the_true_energy(node: Fake) -> None:
+@needs("nvitop")
+def test_zeus_nvitop_and_our_reader_measure_the_true_energy(make_fake: Callable[..., Fake]) -> None:
     """Over five seconds with kernels and pauses; the truth is the fake's own energy between the logged moments."""
+    fake = make_fake("A100", "A100")
+    fake.start_load(0, compute=0.6, memory=0.4)
     code = """
-import json, sys, time
-from zeus.device import get_gpus
+import json, sys, threading, time
+import nvitop
 from zeus.monitor import ZeusMonitor
+from pfprofile.device.find import open_device
 from tests.fake_nvml.worker import kernel
-monitor = ZeusMonitor(gpu_indices=[0, 1, 2, 3])
+
+seconds, done, rows = float(sys.argv[1]), threading.Event(), [[], []]
+
+def work():
+    while not done.is_set():
+        kernel(1, 0.01, 0.005)  # short beside the counter's period, or its last tick alone would cost 3 %
+        done.wait(0.005)
+
+threading.Thread(target=work, daemon=True).start()
+device, monitor, theirs = open_device("cuda"), ZeusMonitor(gpu_indices=[0, 1]), nvitop.Device.all()
 start = time.monotonic_ns()
 monitor.begin_window("window", sync_execution=False)
-while time.monotonic_ns() < start + float(sys.argv[1]) * 1e9:
-    kernel(3, 0.05, 0.02)
-    time.sleep(0.05)
-seen = monitor.end_window("window", sync_execution=False)
+first = [gpu.total_energy_consumption() for gpu in theirs]
+while time.monotonic_ns() < start + seconds * 1e9:
+    for i in range(2):
+        reading = device.read(i)
+        rows[i].append((time.monotonic(), reading.power_w, reading.energy_j))
+    time.sleep(0.02)
+zeus = monitor.end_window("window", sync_execution=False)
+last = [gpu.total_energy_consumption() for gpu in theirs]
 end = time.monotonic_ns()
-names = [gpu.get_name() for gpu in get_gpus().gpus]
-print(json.dumps([start, end, [seen.gpu_energy[i] for i in range(4)], names]))
+done.set()
+print(json.dumps({
+    "start": start, "end": end, "rows": rows, "name": device.name, "uuids": device.uuids,
+    "zeus": [zeus.gpu_energy[i] for i in range(2)], "nvitop": [(b - a) / 1000 for a, b in zip(first, last)],
+}))
 """
-    start, end, energies, names = json.loads(node.python(code, str(WINDOW_S)).stdout)
-    assert names == [device.name for device in node.devices]
-    for gpu, energy_j in enumerate(energies):
-        true_j = node.energy_j(gpu, end) - node.energy_j(gpu, start)
-        assert energy_j == pytest.approx(true_j, rel=0.03)
+    seen = json.loads(fake.python(code, str(WINDOW_S)).stdout)
+    seconds = (seen["end"] - seen["start"]) / 1e9
+    assert (seen["name"], seen["uuids"]) == (fake.devices[0].name, [fake.uuid(0), fake.uuid(1)])
+    for gpu in range(2):
+        true_j = fake.energy_j(gpu, seen["end"]) - fake.energy_j(gpu, seen["start"])
+        time_s, power_w, energy_j = np.array(seen["rows"][gpu], dtype=np.float64).T
+        ours_w = counter_power(time_s, energy_j)
+        assert seen["zeus"][gpu] == pytest.approx(true_j, rel=0.03)
+        assert seen["nvitop"][gpu] == pytest.approx(true_j, rel=0.03)
+        assert ours_w is not None
+        assert ours_w * seconds == pytest.approx(true_j, rel=0.03)
+        assert np.median(power_w) == pytest.approx(
+            ours_w, rel=0.5
+        )  # the same unit; the sensor sees a quarter of the time
 
 
 @needs("nvitop")
