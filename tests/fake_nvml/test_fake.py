@@ -1,4 +1,4 @@
-"""The real pynvml against the fake: what NVML says, what it refuses, who shares what."""
+"""The real pynvml against the fake: what is refused, injected, shared between processes and left behind by them."""
 
 from __future__ import annotations
 
@@ -10,115 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.fake_nvml.asking import PREAMBLE, ask
 from tests.fake_nvml.build import LIBRARY
 from tests.fake_nvml.control import CODES, Fake
-from tests.fake_nvml.devices import A100, DEVICES, V100
+from tests.fake_nvml.devices import A100
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
-
-PREAMBLE = """
-import json, os, sys, time
-import pynvml as n
-n.nvmlInit()
-gpus = [n.nvmlDeviceGetHandleByIndex(i) for i in range(n.nvmlDeviceGetCount())]
-h = gpus[0]
-def tell(value): print(json.dumps(value), flush=True)
-def number(handle): return n.cast(handle, n.c_void_p).value
-def attempt(call, *args):
-    try:
-        return call(*args)
-    except n.NVMLError as error:
-        return type(error).__name__
-"""
-
-# Every entry point that pynvml asks for on our behalf, as it is called in the library.
-SYMBOLS = [
-    "nvmlInitWithFlags", "nvmlShutdown", "nvmlErrorString", "nvmlSystemGetDriverVersion", "nvmlSystemGetNVMLVersion",
-    "nvmlSystemGetCudaDriverVersion_v2",
-    *(f"nvmlDevice{name}" for name in (
-        "GetCount_v2", "GetHandleByIndex_v2", "GetHandleByUUID", "GetHandleByPciBusId_v2", "GetIndex", "GetName",
-        "GetUUID", "GetPciInfo_v3", "GetSupportedMemoryClocks", "GetSupportedGraphicsClocks", "SetGpuLockedClocks",
-        "ResetGpuLockedClocks", "GetClockInfo", "GetMaxClockInfo", "GetPowerUsage", "GetFieldValues",
-        "GetTotalEnergyConsumption", "GetTemperature", "GetTemperatureV", "GetCurrentClocksEventReasons",
-        "GetCurrentClocksThrottleReasons", "GetPowerManagementLimit", "GetPowerManagementDefaultLimit",
-        "GetPowerManagementLimitConstraints", "GetEnforcedPowerLimit", "SetPowerManagementLimit", "GetPerformanceState",
-        "GetMigMode", "GetComputeRunningProcesses_v3", "GetMemoryInfo", "GetMemoryInfo_v2", "GetDriverModel_v2",
-        "GetArchitecture", "GetCudaComputeCapability", "GetVirtualizationMode",
-    )),
-]  # fmt: skip
-
-
-def ask(fake: Fake, code: str, *args: str) -> Any:
-    """What ``code`` tells, run after PREAMBLE in a process of its own."""
-    return json.loads(fake.python(PREAMBLE + code, *args).stdout)
-
-
-def test_the_library_has_every_symbol_and_nothing_leaks(fake_nvml_library: Path) -> None:
-    names = subprocess.run(["nm", "-D", "--defined-only", fake_nvml_library / LIBRARY], capture_output=True, text=True)
-    exported = {line.split()[-1] for line in names.stdout.splitlines()}
-    assert set(SYMBOLS) <= exported
-    assert all(name.startswith(("nvml", "fake_")) for name in exported)
-
-
-def test_identity_of_every_kind_of_gpu(make_fake: Callable[..., Fake]) -> None:
-    fake = make_fake(*DEVICES)
-    seen = ask(
-        fake,
-        """
-tell([{
-    "name": n.nvmlDeviceGetName(h), "uuid": n.nvmlDeviceGetUUID(h), "index": n.nvmlDeviceGetIndex(h),
-    "bus": n.nvmlDeviceGetPciInfo(h).busId, "serial": n.nvmlDeviceGetSerial(h),
-    "architecture": n.nvmlDeviceGetArchitecture(h), "cc": n.nvmlDeviceGetCudaComputeCapability(h),
-    "memory": n.nvmlDeviceGetMemoryInfo(h).total, "memory2": n.nvmlDeviceGetMemoryInfo(h, n.nvmlMemory_v2).total,
-    "mem_clocks": n.nvmlDeviceGetSupportedMemoryClocks(h),
-    "clocks": n.nvmlDeviceGetSupportedGraphicsClocks(h, n.nvmlDeviceGetSupportedMemoryClocks(h)[0]),
-    "max": n.nvmlDeviceGetMaxClockInfo(h, n.NVML_CLOCK_SM), "now": n.nvmlDeviceGetClockInfo(h, n.NVML_CLOCK_SM),
-    "limits": [n.nvmlDeviceGetPowerManagementLimit(h), n.nvmlDeviceGetPowerManagementDefaultLimit(h),
-               n.nvmlDeviceGetEnforcedPowerLimit(h), *n.nvmlDeviceGetPowerManagementLimitConstraints(h)],
-    "mig": attempt(n.nvmlDeviceGetMigMode, h), "driver_model": attempt(n.nvmlDeviceGetDriverModel, h),
-    "energy": attempt(n.nvmlDeviceGetTotalEnergyConsumption, h), "virtual": n.nvmlDeviceGetVirtualizationMode(h),
-    "power": n.nvmlDeviceGetPowerUsage(h), "pstate": n.nvmlDeviceGetPerformanceState(h),
-    "same": [number(n.nvmlDeviceGetHandleByUUID(n.nvmlDeviceGetUUID(h))) == number(h),
-             number(n.nvmlDeviceGetHandleByPciBusId(n.nvmlDeviceGetPciInfo(h).busId)) == number(h)],
-} for h in gpus])
-""",
-    )
-    assert len(seen) == len(DEVICES)
-    assert len({s["uuid"][:12] for s in seen}) == len({s["bus"] for s in seen}) == len(seen)
-    for i, (s, device) in enumerate(zip(seen, DEVICES.values(), strict=True)):
-        assert (s["name"], s["index"], s["uuid"]) == (device.name, i, fake.uuid(i))
-        assert (s["architecture"], tuple(s["cc"])) == (device.architecture, device.cc)
-        assert s["memory"] == s["memory2"] == device.memory_bytes
-        assert (tuple(s["mem_clocks"]), tuple(s["clocks"])) == (device.mem_clocks_mhz, device.clocks_mhz)
-        assert (s["max"], s["now"]) == (device.max_mhz, device.idle_mhz)
-        watts = (device.limit_w, device.limit_w, device.limit_w, device.min_limit_w, device.max_limit_w)
-        assert s["limits"] == [round(w * 1000) for w in watts]
-        assert s["mig"] == ([0, 0] if device.has_mig else "NVMLError_NotSupported")
-        assert s["driver_model"] == "NVMLError_NotSupported"
-        assert isinstance(s["energy"], int) == device.has_energy_counter
-        assert (s["power"], s["pstate"], s["virtual"]) == (round(device.idle_w * 1000), 8, 0)
-        assert s["same"] == [True, True]
-
-
-def test_the_v100_list_is_irregular_and_truncated() -> None:
-    assert [c for c in V100.clocks_mhz if 1350 < c <= 1380] == [1380, 1372, 1365, 1357]
-    assert DEVICES["P100"].clocks_mhz[:3] == (1480, 1467, 1454)
-
-
-def test_versions(make_fake: Callable[..., Fake]) -> None:
-    fake = make_fake("A100", driver="535.1.2", cuda=12020)
-    seen = ask(fake, "tell([n.nvmlSystemGetDriverVersion(), n.nvmlSystemGetCudaDriverVersion(), n.nvmlErrorString(4)])")
-    assert seen == ["535.1.2", 12020, "Insufficient Permissions"]
-
-
-def test_memory_clocks_unknown_or_idle(make_fake: Callable[..., Fake]) -> None:
-    code = "tell([attempt(n.nvmlDeviceGetSupportedGraphicsClocks, h, m) for m in (405, 999)])"
-    idle, unknown = ask(make_fake("A40"), code)
-    assert idle
-    assert max(idle) <= 420
-    assert unknown == "NVMLError_NotFound"
 
 
 def test_no_driver_and_no_init(fake: Fake) -> None:
@@ -186,7 +84,6 @@ tell([locked, reset, n.nvmlDeviceGetSupportedGraphicsClocks(gpus[1], 1215)])
 
 def test_locks_outlive_their_process_and_loads_do_not(fake: Fake) -> None:
     code = """
-from tests.fake_nvml.worker import kernel
 n.nvmlDeviceSetGpuLockedClocks(h, 1005, 1005)
 tell("locked")
 kernel(0, 60.0)
@@ -321,7 +218,6 @@ def test_a_missing_symbol(fake: Fake) -> None:
 def test_a_lost_gpu(make_fake: Callable[..., Fake]) -> None:
     fake = make_fake("A100", "A100")
     code = """
-from tests.fake_nvml.worker import kernel
 tell("handles taken")
 sys.stdin.readline()
 seen = [attempt(n.nvmlDeviceGetName, g) for g in gpus] + [attempt(n.nvmlDeviceGetHandleByIndex, 1)]
@@ -363,7 +259,6 @@ tell({
 def test_processes_on_a_gpu(fake: Fake) -> None:
     fake.add_process(0, 4242, 3 << 30)
     code = """
-from tests.fake_nvml.worker import hold_context
 def shown(): return [[p.pid, p.usedGpuMemory] for p in n.nvmlDeviceGetComputeRunningProcesses(h)]
 before = shown()
 hold_context(n.nvmlDeviceGetUUID(h))

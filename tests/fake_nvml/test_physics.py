@@ -6,31 +6,18 @@ between what the truth allows at the earliest and the latest moment of the call.
 
 from __future__ import annotations
 
-import json
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.fake_nvml.asking import PREAMBLE, ask
 from tests.fake_nvml.devices import A40, A100, DEVICES, H100, P100, V100, Device
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.fake_nvml.control import Fake
-
-PREAMBLE = """
-import json, sys, time
-import pynvml as n
-from tests.fake_nvml.worker import kernel
-n.nvmlInit()
-h = n.nvmlDeviceGetHandleByIndex(0)
-"""
-
-
-def ask(fake: Fake, code: str, *args: str) -> Any:
-    """What ``code`` prints as JSON, run after PREAMBLE in a process of its own."""
-    return json.loads(fake.python(PREAMBLE + code, *args).stdout)
 
 
 @pytest.mark.parametrize("device", DEVICES.values(), ids=list(DEVICES))
