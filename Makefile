@@ -12,7 +12,7 @@ help:  ## this list
 setup: $(STAMP)  ## create the virtual environment with everything for development
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(PY) || python3 -m venv $(VENV)
-	$(PIP) install -q -c constraints.txt -e '.[train,dev]'
+	$(PIP) install -q -c constraints.txt -e '.[train,dev,peers]'
 	touch $@
 
 demo: setup  ## measure, fit, plan and picture: the whole chain on real input, left in demo/
