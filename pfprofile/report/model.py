@@ -1,4 +1,4 @@
-"""Pictures of a model: curves with intervals over the measured points, residuals, the time-energy front with the pick."""
+"""Pictures of a model: curves with intervals over measured points, residuals, the time-energy front, the pick."""
 
 from __future__ import annotations
 
