@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -69,3 +69,12 @@ def data() -> Path:
     if not folder.is_dir():
         pytest.skip("no real measurements here: set PFPROFILE_DATA (see benchmarks/DATA.md)")
     return folder
+
+
+@pytest.fixture(scope="session")
+def training_host() -> Iterator[Any]:
+    """One host process for all tests that train: importing torch costs seconds."""
+    from pfprofile.train import Host
+
+    with Host(threads=1) as host:
+        yield host

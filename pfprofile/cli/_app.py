@@ -104,9 +104,11 @@ COMMANDS: tuple[str, ...] = (
     "fit",
     "predict",
     "pick",
+    "plan",
     "import",
     "merge",
     "show",
+    "report",
     "schema",
 )
 _register()

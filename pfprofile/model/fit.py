@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
@@ -71,8 +71,9 @@ class Context:
         """Read it off a profile that has rows."""
         table = profile.table.select(["status", "local_batch", "idle_power_w"]).to_pydict()
         oom = [b for b, s in zip(table["local_batch"], table["status"], strict=True) if s == "oom"]
-        names = [str(profile.unique(c)[0]) for c in ("workload", "device_name", "precision")]
-        return cls(profile.metadata, *names, idle_power(table), sorted(set(oom)), profile.digest(), profile.n_rows)
+        workload, device, precision = (str(profile.unique(c)[0]) for c in ("workload", "device_name", "precision"))
+        return cls(profile.metadata, workload, device, precision, idle_power(table), sorted(set(oom)),
+                   profile.digest(), profile.n_rows)  # fmt: skip
 
 
 def frame_for(obs: Observations, metadata: ProfileMetadata) -> Frame:
@@ -132,7 +133,7 @@ def document_of(fit: Fit, context: Context, *, dated: bool = False) -> ModelDocu
         workload=context.workload,
         device_name=context.device_name,
         precision=context.precision,
-        source=metadata.source,
+        source=cast("Literal['measured', 'synthetic', 'imported']", metadata.source),
         facts=facts,
         forms={"throughput": FORMS["throughput"], "power": FORMS["power"] if obs.has_power else None},
         parameters=parameters_of(fit),

@@ -24,6 +24,7 @@ from pfprofile.model.terms import INDEX, PHI, TERMS, Design, stage
 #: no GPU runs below this share of its highest clock
 LOWEST_PHI = 0.1
 _TINY = 1e-300
+BISECTIONS = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ def evaluate(theta: Floats, d: Design, cap_w: Floats | None = None, *, jacobian:
 
 
 def reached_phi(theta: Floats, d: Design, cap_w: Floats) -> tuple[Floats, Bools]:
-    """The relative clock under a power cap: the requested one, or the root of P(φ) = cap by bisection.
+    """The relative clock under a power cap: the requested one, or the root of P(φ) = cap, by bisection.
 
     P rises with φ, so the root is unique. Returns the clocks and which rows are held down.
     """
@@ -87,12 +88,18 @@ def reached_phi(theta: Floats, d: Design, cap_w: Floats) -> tuple[Floats, Bools]
     if capped.any():
         sub, limit = d.take(capped), cap_w[capped]
         low, high = np.full(len(limit), LOWEST_PHI), sub.phi.copy()
-        for _ in range(30):
+        p_low, p_high = (_free(theta, sub.at_clock(f), False).power_w for f in (low, high))
+        for step in range(BISECTIONS + 2):
             middle = 0.5 * (low + high)
-            above = _free(theta, sub.at_clock(middle), False).power_w > limit
-            high = np.where(above, middle, high)
-            low = np.where(above, low, middle)
-        phi[capped] = np.where(low > LOWEST_PHI, low, LOWEST_PHI)
+            if step >= BISECTIONS:  # the bracket is so narrow that P is straight in it
+                slope = np.maximum(p_high - p_low, _TINY)
+                middle = np.clip(low + (limit - p_low) / slope * (high - low), low, high)
+            p_middle = _free(theta, sub.at_clock(middle), False).power_w
+            above = p_middle > limit
+            high, p_high = np.where(above, middle, high), np.where(above, p_middle, p_high)
+            low, p_low = np.where(above, low, middle), np.where(above, p_low, p_middle)
+        # A cap below the power at the lowest clock cannot be kept: the clock stays there.
+        phi[capped] = np.where(p_low > limit, LOWEST_PHI, middle)
     return phi, capped
 
 
@@ -200,4 +207,4 @@ def _power(theta: Floats, d: Design, share: Floats, j_share: Floats | None) -> t
 def to_inner(jac: Floats, theta: Floats) -> Floats:
     """Derivatives by the values as derivatives by the solver's (log) parameters; drops the φ column."""
     chain = np.array([theta[j] if t.log else 1.0 for j, t in enumerate(TERMS)])
-    return jac[:, :PHI] * chain
+    return np.asarray(jac[:, :PHI] * chain, dtype=np.float64)

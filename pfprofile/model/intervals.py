@@ -59,7 +59,7 @@ def spread_of(problem: Problem, solution: Solution) -> Spread:
     sigma_t, sigma_p = _raw_sigma(r_time, w_time), _raw_sigma(r_power, w_power)
     for _ in range(3):  # sigma and effective parameters depend on each other; it settles at once
         info = (j_time.T * w_time) @ j_time / sigma_t**2 + (j_power.T * w_power) @ j_power / sigma_p**2
-        covariance = np.linalg.pinv(info + prior, hermitian=True)
+        covariance = np.asarray(np.linalg.pinv(info + prior, hermitian=True), dtype=np.float64)
         used = float(np.trace(covariance @ info))
         total = len(r_time) + len(r_power)
         share = total / max(total - used, 1.0)

@@ -1,4 +1,4 @@
-"""Last stage: a Gaussian process on what the form leaves over, in log configuration space. Predicts with numpy alone."""
+"""Last stage: a Gaussian process on what the form leaves over, in log configuration space. numpy alone."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ResidualField:
             if part is not None and part.amplitude > 0:
                 gram = part.amplitude**2 * kernel(self._inputs, self._inputs)
                 gram[np.diag_indices_from(gram)] += part.noise**2 + 1e-10
-                inverse = np.linalg.inv(gram)
+                inverse = np.asarray(np.linalg.inv(gram), dtype=np.float64)
                 values = np.array(part.values or np.zeros(len(self._inputs)), dtype=np.float64)
                 self._parts[name] = (part, inverse, inverse @ values)
 

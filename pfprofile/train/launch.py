@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import selectors
+import signal
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,10 @@ from pfprofile.train.resolve import WorkloadSpec
 HELLO_S = 180.0
 #: How long a worker set may take to become ready, from the command to start on.
 READY_S = 300.0
+#: How long to wait for the cause of a failure after its first sign, s.
+CAUSE_S = 0.5
+#: What a rank says when another one has gone.
+_BROKEN_CONNECTION = ("Connection closed", "Connection reset", "Broken pipe", "NCCL", "gloo", "DistBackendError")
 
 
 class WorkerError(Exception):
@@ -229,13 +234,26 @@ class WorkerSet:
             raise
 
     def _check(self, message: dict[str, Any]) -> None:
-        if message["event"] == "error":
-            if message["kind"] == "user":
-                kind = UsageError if message["exit_code"] == UsageError.exit_code else InputError
-                raise kind(message["error"], message["hint"])
-            raise WorkerError(message["kind"], f"rank {message['rank']}: {message['error']}")
-        if message["event"] == "exit":
-            raise WorkerError("failed", f"rank {message['rank']} {_cause(message['code'])}")
+        if message["event"] not in ("error", "exit"):
+            return
+        if message.get("kind") == "user":
+            kind = UsageError if message["exit_code"] == UsageError.exit_code else InputError
+            raise kind(message["error"], message["hint"])
+        # A lost rank breaks its neighbours' connections, and their complaint may come first: wait for the cause.
+        news = [message, *self._more_news(time.monotonic() + CAUSE_S)]
+        raise _cause(min(news, key=_severity))
+
+    def _more_news(self, deadline_s: float) -> list[dict[str, Any]]:
+        news: list[dict[str, Any]] = []
+        while True:
+            try:
+                message = self.host.receive(deadline_s)
+            except WorkerError:
+                return news
+            if message.get("set") == self.number and message["event"] in ("error", "exit"):
+                news.append(message)
+                if _severity(message) == 0:
+                    return news
 
     def stop(self) -> None:
         """Kill the ranks. What they still say is dropped, since the next set has another number."""
@@ -245,10 +263,21 @@ class WorkerSet:
             sys.stderr.write(f"note: {error.reason}\n")
 
 
-def _cause(code: int) -> str:
-    if code >= 0:
-        return f"left with exit code {code}"
-    import signal
+def _severity(message: dict[str, Any]) -> int:
+    """0 for what certainly is the cause, more for what may follow from another rank's end."""
+    if message["event"] == "exit":
+        return 0 if message["code"] < 0 else 4
+    if message["kind"] == "oom":
+        return 0
+    return 2 if any(phrase in message["error"] for phrase in _BROKEN_CONNECTION) else 1
 
-    name = signal.Signals(-code).name
-    return f"was killed by {name}" + (" (the kernel does so when memory runs out)" if name == "SIGKILL" else "")
+
+def _cause(message: dict[str, Any]) -> WorkerError:
+    rank = f"rank {message['rank']}"
+    if message["event"] == "error":
+        return WorkerError(message["kind"], f"{rank}: {message['error']}")
+    if message["code"] >= 0:
+        return WorkerError("failed", f"{rank} left with exit code {message['code']}")
+    name = signal.Signals(-message["code"]).name
+    hint = " (the kernel does so when memory runs out)" if name == "SIGKILL" else ""
+    return WorkerError("failed", f"{rank} was killed by {name}{hint}")

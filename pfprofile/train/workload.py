@@ -41,6 +41,8 @@ class Workload(Protocol):
         name: as it stands in profiles; default the class's name.
         facts: sample unit and reference sizes.
         defaults: the settings that may be changed, with their defaults, e.g. ``{"image_size": 224}``.
+
+    A class may also set ``torch_device = "cpu"`` to be computed there whatever device is measured.
     """
 
     name: str
