@@ -7,6 +7,7 @@ outside while they run. Workers call `tests.fake_nvml.worker.kernel`, or ``fake_
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import subprocess
 import sys
@@ -248,8 +249,15 @@ class Fake:
         return (t.lock_min_mhz, t.lock_max_mhz) if t.locked else None
 
     def energy_j(self, gpu: int, t_ns: int) -> float:
-        """True energy since the fake was made, up to a monotonic time not long ago, J."""
-        return float(self._lib.fake_energy_at(self._state, gpu, t_ns))
+        """True energy since the fake was made, up to a monotonic time, J.
+
+        Raises:
+            ValueError: the power has changed 8192 times since; use the energies in the kernel log.
+        """
+        energy = float(self._lib.fake_energy_at(self._state, gpu, t_ns))
+        if math.isnan(energy):
+            raise ValueError(f"the power of GPU {gpu} at {t_ns} ns is no longer known")
+        return energy
 
     def audit(self, *kinds: str, since: int = 0) -> list[Audit]:
         """The audit ring, oldest first; only some kinds (lock, reset, limit, init, shutdown) if any are named."""

@@ -258,6 +258,15 @@ def test_the_kernel_log_agrees_with_the_running_total(fake: Fake) -> None:
     assert kernels[-1].end_j == pytest.approx(fake.energy_j(0, kernels[-1].end_ns), rel=1e-9)
 
 
+def test_what_is_forgotten_is_not_invented(fake: Fake) -> None:
+    fake.python("from tests.fake_nvml.worker import kernel\nfor _ in range(4200): kernel(0, 1e-6)")
+    kernels = fake.kernels()
+    assert len(kernels) == 4200
+    assert fake.energy_j(0, kernels[-1].end_ns) == pytest.approx(kernels[-1].end_j, rel=1e-9)
+    with pytest.raises(ValueError, match="no longer known"):
+        fake.energy_j(0, kernels[0].start_ns)
+
+
 def test_faults_of_the_kernel_reach_its_worker(fake: Fake) -> None:
     fake.fail("fake_kernel", "UNKNOWN", after=1)
     code = """

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "state.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/types.h>
@@ -173,10 +174,13 @@ void fake_truth(state_t *s, uint32_t gpu, truth_t *out)
     unlock(s);
 }
 
+/* NaN for a time before the change points that are still kept. */
 double fake_energy_at(state_t *s, uint32_t gpu, int64_t t_ns)
 {
     lock(s);
-    double e = energy_at(&s->gpus[gpu], t_ns);
+    const gpu_t *g = &s->gpus[gpu];
+    int known = g->n_history <= HISTORY || g->history[g->n_history % HISTORY].t_ns <= t_ns;
+    double e = known ? energy_at(g, t_ns) : NAN;
     unlock(s);
     return e;
 }

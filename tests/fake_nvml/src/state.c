@@ -32,8 +32,13 @@ void sleep_ns(int64_t ns)
 void lock(state_t *s)
 {
     /* The owner died inside: what it left half done is a sample at worst, the state stays usable. */
-    if (pthread_mutex_lock(&s->mutex) == EOWNERDEAD)
-        pthread_mutex_consistent(&s->mutex);
+    int error = pthread_mutex_lock(&s->mutex);
+    if (error == EOWNERDEAD)
+        error = pthread_mutex_consistent(&s->mutex);
+    if (error) {
+        fprintf(stderr, "fake NVML: the mutex of the state is broken (%s)\n", strerror(error));
+        abort();
+    }
 }
 
 void unlock(state_t *s) { pthread_mutex_unlock(&s->mutex); }
