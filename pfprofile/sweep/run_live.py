@@ -42,9 +42,7 @@ def sweep_live(request: SweepRequest, reporter: Reporter) -> Outcome:
         _refuse_company(request, device, max(gpus))
         with Host(CPU_THREADS if device.kind == "cpu" else 0) as host:
             told = host.describe(spec, request.settings)
-            # A class in a file is known by the file's name too: another Net in another file is another workload.
-            name = told["name"] if request.workload == told["name"] or ":" not in request.workload else spec.name
-            job = Job(spec, name, told["settings"], request.precision or "fp32", request.seed)
+            job = Job(spec, spec.name, told["settings"], request.precision or "fp32", request.seed)
             output = request.output or default_profile_path(device.name, job.name)
             if request.dry_run:
                 return _dry_run(request, device, gpus, clocks)
@@ -182,6 +180,9 @@ def _measure(
             if pace is not None:
                 reporter.notice(f"about {chooser.left(journal.rows) * pace:.0f} s are left")
         finished = run_points(chooser, runner, journal, options, reporter, request.max_time_s)
+    skipped = chooser.skipped(journal.rows)
+    if skipped:
+        reporter.notice(f"{skipped} trials were left out: a smaller batch on as many GPUs ran out of memory")
     new = len(journal.rows) - journal.kept
     if new or not (journal.metadata.sweep or {}).get("finished"):
         profile = journal.write(finished=finished)

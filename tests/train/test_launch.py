@@ -83,7 +83,6 @@ def test_each_failure_ends_the_whole_set(host, batch, status, words):
 
 def test_describe_gives_facts_and_settings(host):
     told = host.describe(parse_workload("resnet18"), {"image_size": "32"})
-    assert told["name"] == "resnet18"
     assert told["settings"]["image_size"] == 32
     assert told["facts"]["samples_per_epoch"] == 1_281_167
 
