@@ -21,7 +21,7 @@ from pfprofile.sweep.live import Job, LiveRunner, trial_seconds
 from pfprofile.sweep.request import Options, Outcome, Reporter, SweepRequest
 from pfprofile.sweep.signals import interruptible
 from pfprofile.sweep.space import Point, choose_clocks
-from pfprofile.train import Host, parse_workload, require_torch
+from pfprofile.train import Host, describe, parse_workload, require_torch
 
 #: Least length of a measured window, s: a GPU's energy counter needs a second or more, a CPU has none to wait for.
 WINDOW_S = {"cpu": 1.0, "cuda": 2.0}
@@ -41,7 +41,7 @@ def sweep_live(request: SweepRequest, reporter: Reporter) -> Outcome:
         clocks = _clocks(request, device, reporter)
         _refuse_company(request, device, max(gpus))
         with Host(CPU_THREADS if device.kind == "cpu" else 0) as host:
-            told = host.describe(spec, request.settings)
+            told = describe(host, spec, request.settings)
             job = Job(spec, spec.name, told["settings"], request.precision or "fp32", request.seed)
             output = request.output or default_profile_path(device.name, job.name)
             if request.dry_run:
