@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from typing import Any
 
 from pfprofile._version import __version__
 from pfprofile.device import Device, open_device
+from pfprofile.device.cpu import available_bytes
 from pfprofile.errors import HardwareError, UsageError
 from pfprofile.profile import Profile, ProfileMetadata, WorkloadFacts
 from pfprofile.profile.places import default_profile_path
@@ -42,6 +42,10 @@ def sweep_live(request: SweepRequest, reporter: Reporter) -> Outcome:
         _refuse_company(request, device, max(gpus))
         with Host(CPU_THREADS if device.kind == "cpu" else 0) as host:
             told = describe(host, spec, request.settings)
+            if device.kind == "cuda" and host.cuda_version is None and told["torch_device"] is None:
+                raise HardwareError(
+                    f"torch {host.torch_version} is a build without CUDA", "install one with CUDA, or use --device cpu"
+                )
             job = Job(spec, spec.name, told["settings"], request.precision or "fp32", request.seed)
             output = request.output or default_profile_path(device.name, job.name)
             if request.dry_run:
@@ -127,7 +131,7 @@ def _chooser(request: SweepRequest, device: Device, gpus: Sequence[int], clocks:
         limits = BatchLimits()
         if device.kind == "cpu":
             # Filling a machine's memory would take others' with it.
-            limits = BatchLimits(most_bytes=0.5 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES"))
+            limits = BatchLimits(most_step_s=5.0, most_bytes=0.5 * available_bytes())
         return BatchSearch(gpus, clocks, accum, repeats=repeats, seed=request.seed, limits=limits)
     points = [Point(n, b, c, a) for n in gpus for b in request.batch_sizes for a in accum for c in clocks]
     if request.max_points is not None:

@@ -68,6 +68,7 @@ class Description:
 
     facts: dict[str, Any]
     defaults: dict[str, Any] = field(default_factory=dict)
+    torch_device: str | None = None
 
 
 #: method -> its arguments besides self, for the message to somebody whose class lacks it
@@ -105,7 +106,8 @@ def describe(workload: Any) -> Description:
         "reference_local_batch": facts.reference_local_batch,
         "default_global_batch": facts.default_global_batch,
     }
-    return Description(body, dict(getattr(workload, "defaults", {})))
+    defaults = dict(getattr(workload, "defaults", {}))
+    return Description(body, defaults, getattr(workload, "torch_device", None))
 
 
 def merged_settings(defaults: Mapping[str, Any], given: Mapping[str, str]) -> Settings:
