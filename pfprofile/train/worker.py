@@ -125,7 +125,7 @@ def run_rank(inlet: int, events: int, rank: int, store: str, job: dict[str, Any]
         os.environ.update(job["environment"])
         workload = load_workload(WorkloadSpec(**job["workload"]))
         if job["describe"]:
-            described = asdict(describe(workload, job["workload"]["name"]))
+            described = asdict(describe(workload))
             settings = merged_settings(described["defaults"], job["settings"])
             tell("described", **{**described, "settings": settings})
             return 0

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from pfprofile.device import ClockGuard, Sampler, open_device
-from pfprofile.device.cpu import RaplCounter, cpu_name
+from pfprofile.device.cpu import RaplCounter, available_bytes, cpu_name
 from pfprofile.errors import HardwareError
 from tests.support.fakes import FakeDevice
 
@@ -18,6 +18,13 @@ def test_the_name_is_the_model_name(tmp_path):
     info.write_text("processor : 0\n")
     assert cpu_name(info).endswith("CPU")
     assert cpu_name(tmp_path / "absent").endswith("CPU")
+
+
+def test_available_memory(tmp_path):
+    info = tmp_path / "meminfo"
+    info.write_text("MemTotal: 10 kB\nMemAvailable:       3 kB\n")
+    assert available_bytes(info) == 3072
+    assert available_bytes(tmp_path / "absent") == float("inf")
 
 
 def rapl(folder, values, top=1000):

@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+import torch
 
 from pfprofile.device.cpu import CpuDevice
 from pfprofile.errors import HardwareError, InputError, UsageError
@@ -162,6 +163,15 @@ def test_more_gpus_than_there_are(gpu):
         live(device="auto", gpus=(4,))
 
 
+def test_a_torch_without_cuda_cannot_train_on_a_gpu(gpu):
+    device = gpu()
+    if torch.version.cuda is not None:
+        pytest.skip("this torch has CUDA")
+    with pytest.raises(HardwareError, match="build without CUDA"):
+        live(device="auto", workload="resnet18")
+    assert device.closed
+
+
 def test_without_torch_the_extra_is_named(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(HardwareError, match=r"pip install 'pfprofile\[train\]'"):
@@ -241,3 +251,29 @@ def test_a_signal_ends_in_order_with_130(number):
     assert gone(pids)
     assert 1 <= read_profile(Path("p.parquet")).n_rows < 6
     assert [p.name for p in Path().iterdir()] == ["p.parquet"]
+
+
+def test_an_older_result_in_the_default_output_stays_until_the_new_one_is_whole():
+    first = live(output=None)
+    before = first.path.read_bytes()
+    begun = live(output=None, batch_sizes=(4,), max_time_s=0.0)
+    assert begun.path != first.path
+    assert first.path.read_bytes() == before
+    whole = live(output=None, batch_sizes=(4,))
+    assert whole.path == first.path
+    assert [r["local_batch"] for r in read_profile(first.path).rows()] == [4]
+    assert list(first.path.parent.iterdir()) == [first.path]
+
+
+def test_the_batch_search_measures_until_its_limit(monkeypatch):
+    monkeypatch.setattr(run_live, "available_bytes", lambda: 0.0)
+    outcome = live(batch_sizes=None)
+    assert [(r["local_batch"], r["status"]) for r in outcome.profile.rows()] == [(1, "ok")]
+    assert outcome.finished
+
+
+def test_the_batch_search_finds_what_fits():
+    outcome = live("Faulty", batch_sizes=None, output=Path("auto.parquet"))
+    rows = {r["local_batch"]: r["status"] for r in outcome.profile.rows()}
+    assert rows == {1: "ok", 2: "ok", 4: "ok", 8: "oom", 6: "failed"}
+    assert outcome.failed == 1

@@ -120,6 +120,7 @@ def test_after_running_out_of_memory_larger_batches_are_not_tried():
     failed = [(r["n_gpus"], r["local_batch"]) for r in rows if r["status"] == "oom"]
     assert failed == [(2, 4)]
     assert len(rows) == 6 + 2 + 1
+    assert Grid([(Point(n, b, c), 0) for n in (1, 2) for b in (2, 4, 8) for c in (600.0, 900.0)]).skipped(rows) == 3
 
 
 @settings(deadline=None)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from pfprofile.train import Host, WorkerError, WorkerSet, parse_workload
+from pfprofile.train import Host, WorkerError, WorkerSet, describe, parse_workload
 from pfprofile.train.worker import DTYPES
 
 pytestmark = [pytest.mark.live, pytest.mark.xdist_group("live")]
@@ -82,8 +82,7 @@ def test_each_failure_ends_the_whole_set(host, batch, status, words):
 
 
 def test_describe_gives_facts_and_settings(host):
-    told = host.describe(parse_workload("resnet18"), {"image_size": "32"})
-    assert told["name"] == "resnet18"
+    told = describe(host, parse_workload("resnet18"), {"image_size": "32"})
     assert told["settings"]["image_size"] == 32
     assert told["facts"]["samples_per_epoch"] == 1_281_167
 

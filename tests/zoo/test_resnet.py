@@ -29,7 +29,6 @@ def test_parameter_count_is_the_published_one(name):
 def test_every_model_is_a_workload_with_facts(name):
     workload = load_workload(parse_workload(name))
     assert missing_parts(type(workload)) == []
-    assert workload.name == name
     assert workload.facts.samples_per_epoch == 1_281_167
     assert workload.facts.source
 
