@@ -48,16 +48,16 @@ class Noise(_Strict):
 class ResidualPart(_Strict):
     """Gaussian process on the log residuals of time or power."""
 
-    amplitude: float = Field(ge=0, description="standard deviation of the process, nats")
+    amplitude: float = Field(gt=0, description="standard deviation of the process, nats")
     noise: float = Field(ge=0, description="standard deviation of a single point, nats")
-    values: list[float] = Field(description="log residuals at the inputs; empty = only uncertainty grows with distance")
+    inputs: list[list[float]] = Field(description="log n_gpus, log n_nodes, log local_batch, log φ/0.25 of each")
+    values: list[float] = Field(description="log residual of each")
 
 
 class Residual(_Strict):
     """Residual stage: what the form leaves over, by distance to the measured points."""
 
-    inputs: list[list[float]] = Field(description="log n_gpus, log n_nodes, log local_batch, log φ/0.25 of each")
-    time: ResidualPart
+    time: ResidualPart | None = None
     power: ResidualPart | None = None
 
 

@@ -45,7 +45,7 @@ class FittedModel:
             self._theta[INDEX[parameter.name]] = parameter.value
         self._indices = [INDEX[name] for name in document.covariance.names]
         self._covariance = np.array(document.covariance.matrix, dtype=np.float64).reshape(len(self._indices), -1)
-        self._field = ResidualField(document.residual, self.has_power)
+        self._field = ResidualField(document.residual)
 
     @property
     def workload(self) -> str:

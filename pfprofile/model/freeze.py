@@ -38,6 +38,7 @@ class Variety:
     nodes_across: tuple[float, ...]
     widths_across: tuple[float, ...]
     power_beyond_one: bool
+    n_limits: int
 
     @classmethod
     def of(cls, obs: Observations) -> Variety:
@@ -55,6 +56,7 @@ class Variety:
             nodes_across=distinct(obs.n_nodes[across]),
             widths_across=distinct(obs.n_gpus[across] / obs.n_nodes[across]),
             power_beyond_one=bool(np.isfinite(obs.power_w[obs.n_gpus > 1]).any()),
+            n_limits=len(np.unique(obs.power_limit_w[np.isfinite(obs.power_limit_w)])) if obs.latent_clock else 0,
         )
 
 
@@ -62,6 +64,8 @@ class Variety:
 MANY_CLOCKS = 4
 #: GPU counts from which on a single batch tells the waiting for the slowest
 WIDE_N = 4
+#: power limits from which on their effect is fitted
+SEVERAL_LIMITS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +118,9 @@ RULES: dict[str, Rule] = {
                   unknown=True),
     "one_width": Rule(lambda v: len(v.widths_across) == 1, "one number of GPUs a node: kept at a data-driven guess",
                       unknown=True),
+    "one_limit": Rule(lambda v: v.n_limits < SEVERAL_LIMITS, "power limits were not varied: as measured on other GPUs"),
+    "one_limit_sharp": Rule(lambda v: v.n_limits < SEVERAL_LIMITS, "power limits were not varied: a steady load", 60.0),
+    "one_limit_low": Rule(lambda v: v.n_limits < SEVERAL_LIMITS, "power limits were not varied", 0.1),
     "no_sync_power": Rule(lambda v: not v.power_beyond_one, "no power with more than one GPU: half the computing power",
                           unknown=True),
 }

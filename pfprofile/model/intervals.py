@@ -16,6 +16,7 @@ from pfprofile.model.terms import TERMS
 #: no model of a clock axis is trusted below this, nats
 CLOCK_SIGMA_FLOOR = 0.01
 SIGMA_FLOOR = 0.002
+ENOUGH_FOR_A_QUANTILE = 20
 WEAK_NORM = 1e-3
 WEAK_LOG_SD = 1.0
 #: how far past the measured domain intervals widen
@@ -82,9 +83,13 @@ def _weights(residual: Floats) -> Floats:
 
 
 def _raw_sigma(residual: Floats, weight: Floats) -> float:
+    """Spread of residuals: their soft-L1 root mean square, or what a normal 90 % interval needs, if that is more."""
     if not len(residual):
         return 1.0
-    return max(math.sqrt(float(np.sum(weight * residual**2) / np.sum(weight))), SIGMA_FLOOR)
+    sigma = math.sqrt(float(np.sum(weight * residual**2) / np.sum(weight)))
+    if len(residual) >= ENOUGH_FOR_A_QUANTILE:
+        sigma = max(sigma, float(np.quantile(np.abs(residual), 0.9)) / NormalDist().inv_cdf(0.95))
+    return max(sigma, SIGMA_FLOOR)
 
 
 def _weak(joint: Floats, covariance: Floats, free: list[int]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -139,6 +140,12 @@ TERMS: tuple[Term, ...] = (
          0.01, 6.0, lambda f: f.voltage_slope, 0.7, ("one_clock",)),
     Term("phi_knee", "", "relative clock below which the voltage is flat", "power", "shape",
          0.3, 0.99, lambda f: f.voltage_knee, 0.25, ("one_clock",), log=False),
+    Term("eta", "", "mean power under a power limit, of that limit", "power", "shape",
+         0.5, 1.1, lambda f: 0.99, 0.1, ("one_limit",)),
+    Term("q", "", "how sharply the limit bites (low: the power swings, its peaks are cut; 60: a steady load)",
+         "power", "shape", 1.5, 60.0, lambda f: 15.0, 0.7, ("one_limit_sharp",)),
+    Term("phi_min", "", "lowest relative clock that a power limit brings about", "power", "shape",
+         0.05, 0.6, lambda f: 0.15, 0.7, ("one_limit_low",)),
 )
 # fmt: on
 NAMES = tuple(t.name for t in TERMS)
@@ -148,6 +155,7 @@ INDEX = {t.name: j for j, t in enumerate(TERMS)}
 PHI = len(TERMS)
 
 
+@lru_cache(maxsize=8)
 def stage(name: str) -> tuple[Term, ...]:
     """The linear terms that enter at one stage of the form."""
     return tuple(t for t in TERMS if t.stage == name)

@@ -14,7 +14,7 @@ from pfprofile.model.terms import INDEX, TERMS, Design
 TRUTH = {
     "a0": 0.02, "a1": 0.0008, "c1": 0.0012, "p": 1.5, "kappa": 0.04, "alpha_r": 0.006, "beta_r": 0.003,
     "alpha_n": 0.03, "beta_n": 0.001, "delta_n": 0.002, "gamma": 2.0, "P0": 55.0, "e0": 1.0, "e1": 0.55, "rho": 0.4,
-    "v": 1.0, "phi_knee": 0.75,
+    "v": 1.0, "phi_knee": 0.75, "eta": 0.99, "q": 60.0, "phi_min": 0.1,
 }  # fmt: skip
 F_MAX = 1410.0
 Columns = dict[str, list[Any]]
