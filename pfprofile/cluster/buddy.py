@@ -61,6 +61,15 @@ class BuddyAllocator:
             offset, rest = offset + size, rest - size
         self.free_gpus = self.n_gpus
 
+    def copy(self) -> BuddyAllocator:
+        """An independent copy, to try things on."""
+        twin = BuddyAllocator.__new__(BuddyAllocator)
+        for name in ("n_nodes", "gpus_per_node", "n_gpus", "block", "free_gpus", "_top", "_extras"):
+            setattr(twin, name, getattr(self, name))
+        twin._free = [set(starts) for starts in self._free]
+        twin._heaps = [list(heap) for heap in self._heaps]
+        return twin
+
     def _add(self, order: int, start: int) -> None:
         self._free[order].add(start)
         heappush(self._heaps[order], start)

@@ -32,6 +32,14 @@ class Placer:
         self.nodes_on = 0
         self.busy = 0
 
+    def copy(self) -> Placer:
+        """An independent copy, to try things on."""
+        twin = Placer.__new__(Placer)
+        twin.pool, twin.tree = self.pool, self.tree.copy()
+        twin.blocks, twin._tenants, twin._used = dict(self.blocks), dict(self._tenants), list(self._used)
+        twin.nodes_on, twin.busy = self.nodes_on, self.busy
+        return twin
+
     def free_gpus(self) -> int:
         """GPUs without a tenant."""
         return self.tree.free_gpus

@@ -8,7 +8,7 @@ change of clock costs nothing. Nodes without a tenant are off unless they are ke
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
@@ -16,6 +16,7 @@ from pfprofile.cluster.nodes import Cluster
 from pfprofile.cluster.speed_table import Config
 from pfprofile.errors import InfeasibleError
 from pfprofile.plan.placement import Placer
+from pfprofile.plan.placement_batch import place_all, standing_w
 from pfprofile.policy.base import Choice, Job, JobState, Policy, State
 
 
@@ -107,6 +108,7 @@ class Simulation:
             0.0, cluster, {}, {}, power_cap_w=options.power_cap_w, always_on=options.always_on,
             free=[p.n_gpus for p in cluster.pools], nodes_on=[0] * len(cluster.pools),
         )  # fmt: skip
+        self.state.preview_w = self._preview_w
         self._events: list[tuple[float, int, int]] = []  # (time, job or −1 for a review, version)
         self._version = [0] * len(self.jobs)
         self._begun = [0.0] * len(self.jobs)  # when the job's open segment began
@@ -181,27 +183,31 @@ class Simulation:
     def _advance(self, now: float) -> None:
         dt = now - self.now_s
         if dt > 0:
-            idle_w, node_w = self._standing_w()
+            idle_w, node_w = standing_w(self.placers, self.options.always_on)
             self._idle_j += idle_w * dt
             self._node_j += node_w * dt
             self.state.spent_j += (self._gpu_w + idle_w + node_w) * dt
             self.now_s = now
         self.state.now_s = now
 
-    def _standing_w(self) -> tuple[float, float]:
-        """Power of idle GPUs in nodes that are on, and of these nodes, W."""
-        idle_w = node_w = 0.0
-        for placer in self.placers:
-            pool = placer.pool
-            on = pool.n_nodes if self.options.always_on else placer.nodes_on
-            idle_w += (on * pool.gpus_per_node - placer.busy) * pool.idle_w
-            node_w += on * pool.node_w
-        return idle_w, node_w
-
     @property
     def power_w(self) -> float:
         """The cluster's power now, W."""
-        return self._gpu_w + sum(self._standing_w())
+        return self._gpu_w + sum(standing_w(self.placers, self.options.always_on))
+
+    def _preview_w(self, changes: Mapping[int, Choice | None]) -> float:
+        """Power of the cluster after some changes, tried on copies, W."""
+        placers = [placer.copy() for placer in self.placers]
+        placed = place_all(placers, self.jobs, changes)
+        total_w = 0.0
+        for index, job in self.state.running.items():
+            result = placed.results.get(index, (job.pool, job.config))
+            if result is not None and result[1] is not None:
+                total_w += result[1].n * result[1].gpu_w
+        for index, result in placed.results.items():
+            if result is not None and index in self.state.waiting:
+                total_w += result[1].n * result[1].gpu_w
+        return total_w + sum(standing_w(placers, self.options.always_on))
 
     def _decide(self) -> None:
         state = self.state
@@ -222,65 +228,36 @@ class Simulation:
 
     # ── changes ──
 
-    def _apply(self, changes: dict[int, Choice | None]) -> None:
-        """Stops first, then shrinks and clocks, then growth and starts from the largest down (so that blocks fit)."""
-        placing: list[tuple[int, int, Choice]] = []
-        for index, choice in changes.items():
+    def _apply(self, changes: Mapping[int, Choice | None]) -> None:
+        """Place the changes, then bring times and rates in line."""
+        if not changes:
+            return
+        placed = place_all(self.placers, self.jobs, changes)
+        state = self.state
+        state.shortened = placed.shortened
+        for index, result in placed.results.items():
             job = self.jobs[index]
-            if choice is None:
-                if job.config is not None:
-                    self._stop(job)
-                continue
             held = job.config
-            if held is not None and choice.pool == job.pool and choice.config.n <= held.n:
-                if choice.config is not held:
+            if result is None:
+                if held is not None:
                     self._close(job)
-                    if choice.config.n < held.n:
-                        self.placers[job.pool].shrink(index, choice.config.n)
-                    self._open(job, choice.pool, choice.config, restart=choice.config.n < held.n)
+                    self._leave_waiting(job)
+                if changes[index] is not None:
+                    state.bounced.append(job)
                 continue
-            placing.append((-choice.config.n, index, choice))
-        placing.sort(key=lambda item: item[:2])
-        for _, index, choice in placing:
-            self._place(self.jobs[index], choice)
-
-    def _place(self, job: JobState, choice: Choice) -> None:
-        """Start, grow or move a job: best fit, else make room, else halve, else stay as it was."""
-        index, placer = job.index, self.placers[choice.pool]
-        held, pool_before = job.config, job.pool
-        block_before = None
-        if held is not None:
-            self._close(job)
-            block_before = self.placers[pool_before].remove(index)
-        table = job.job.tables[choice.pool]
-        config = choice.config
-        least = max(choice.least_n, 1) if choice.least_n else config.n
-        floor = 2 * held.n if held is not None and pool_before == choice.pool else least
-        while not placer.put(index, config.n):
-            moved = placer.make_room(config.n)
-            for tenant in moved:
-                self._restart(self.jobs[tenant])
+            pool, config = result
+            if held is None:
+                self._open(job, pool, config, restart=not math.isnan(job.started_s))
+            elif config is not held or pool != job.pool:
+                moved = config.n != held.n or pool != job.pool
+                self._close(job)
+                self._open(job, pool, config, restart=moved)
+        for index in dict.fromkeys(placed.moved):
+            if index not in placed.results or placed.results[index] is None:
+                self._restart(self.jobs[index])
                 self.migrations += 1
-            if moved:
-                continue
-            smaller = [n for n in table.by_n if floor <= n < config.n]
-            if not smaller:
-                break
-            config = min(table.by_n[max(smaller)], key=lambda c: _clock_gap(c, choice.config))
-            self.state.shortened = True
-        else:
-            restart = not math.isnan(job.started_s)
-            self._open(job, choice.pool, config, restart=restart)
-            return
-        if held is None or block_before is None:
-            self.state.bounced.append(job)
-            return
-        self.state.shortened = True
-        back = self.placers[pool_before]
-        if back.put_at(index, block_before):
-            self._open(job, pool_before, held, restart=False)
-        else:
-            self._leave_waiting(job)
+            elif self.options.record:
+                self._gpus[index] = self.placers[self.jobs[index].pool].gpus(index)
 
     def _open(self, job: JobState, pool: int, config: Config, *, restart: bool) -> None:
         """Begin a segment; ``since_s`` is now."""
@@ -313,11 +290,6 @@ class Simulation:
         assert config is not None
         self._close(job)
         self._open(job, pool, config, restart=True)
-
-    def _stop(self, job: JobState) -> None:
-        self._close(job)
-        self.placers[job.pool].remove(job.index)
-        self._leave_waiting(job)
 
     def _leave_waiting(self, job: JobState) -> None:
         job.config = None
@@ -368,7 +340,9 @@ class Simulation:
             newest = max(running.values(), key=lambda j: (j.started_s, j.index))
             if newest.started_s == self.now_s and newest.attained_gpu_s == 0.0:
                 newest.started_s = math.nan
-            self._stop(newest)
+            self._close(newest)
+            self.placers[newest.pool].remove(newest.index)
+            self._leave_waiting(newest)
             self.state.bounced.append(newest)
 
     def _cheapest_slowdown(self) -> tuple[JobState, Config] | None:
@@ -408,11 +382,6 @@ class Simulation:
             migrations=self.migrations,
             segments=self.segments,
         )
-
-
-def _clock_gap(config: Config, wanted: Config) -> float:
-    """How far a configuration's clock lies from the wanted one, MHz."""
-    return abs((config.clock_mhz or 0.0) - (wanted.clock_mhz or 0.0))
 
 
 def simulate(jobs: Sequence[Job], cluster: Cluster, policy: Policy, options: Options | None = None) -> Outcome:

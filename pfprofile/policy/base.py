@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
@@ -98,7 +98,7 @@ class State:
         always_on: nodes stay on without work.
         nodes_on: nodes in use, of each pool.
         spent_j: energy used so far.
-        energy_price: λ, s of JCT per J, where a budget sets it.
+        preview_w: the cluster's power if these changes were placed now, W.
     """
 
     now_s: float
@@ -114,7 +114,7 @@ class State:
     always_on: bool = False
     nodes_on: list[int] = field(default_factory=list)
     spent_j: float = 0.0
-    energy_price: float = 0.0
+    preview_w: Callable[[Mapping[int, Choice | None]], float] = lambda changes: 0.0
 
     def active(self) -> list[JobState]:
         """Arrived and unfinished jobs in order of arrival."""

@@ -11,8 +11,10 @@ import math
 from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pfprofile.cluster.speed_table import Config, SpeedTable, lower_hull
 
@@ -21,23 +23,24 @@ BASE_PRICE = 2.0**-40
 STEPS_PER_OCTAVE = 8
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Ladder:
     """Configurations by falling GPU price.
 
     Attributes:
         rungs: from the one for a very high price of GPUs to the best at none.
-        worth: for each rung but the first, m = μ/h below which it beats the one before it; falling. Infinite where
-            the rung before is only there because GPUs may be too few.
-        least: n of the first rung.
-        rho: ρ, 1/W.
+        worth: for each rung but the first, m = μ/h below which it beats the one before it; falling, (k − 1,).
+            Infinite where the rung before is only there because GPUs may be too few.
+        extra: GPUs that each step up takes, (k − 1,).
+        index: ρ as an index of the price grid; None = 0.
     """
 
+    table: SpeedTable
     rungs: tuple[Config, ...]
-    worth: tuple[float, ...]
-    least: int
-    rho: float
-    _falling: tuple[float, ...]
+    worth: NDArray[np.float64]
+    extra: NDArray[np.int64]
+    index: int | None
+    falling: tuple[float, ...]
 
     @property
     def best(self) -> Config:
@@ -46,7 +49,7 @@ class Ladder:
 
     def rung_at(self, m: float) -> int:
         """Index of the choice at a GPU price."""
-        return bisect_left(self._falling, -m)
+        return bisect_left(self.falling, -m)
 
     def below(self, n: int) -> Config | None:
         """The highest rung with at most ``n`` GPUs."""
@@ -54,6 +57,16 @@ class Ladder:
             if config.n <= n:
                 return config
         return None
+
+    def clock_for(self, n: int) -> Config:
+        """The best clock for a GPU count at this ladder's energy price."""
+        key = (self.index, n)
+        found: Config | None = self.table.cache.get(key)
+        if found is None:
+            rho = grid_price(self.index)
+            found = min(self.table.by_n[n], key=lambda c: ((1.0 + rho * c.power_w) / c.speed_per_s, c.power_w))
+            self.table.cache[key] = found
+        return found
 
 
 def grid_index(price: float) -> int | None:
@@ -71,33 +84,44 @@ def ladder(table: SpeedTable, index: int | None, least: int, most: int) -> Ladde
     key = (index, least, most)
     found: Ladder | None = table.cache.get(key)
     if found is None:
-        found = table.cache[key] = _build(table, grid_price(index), least, most)
+        found = table.cache[key] = _build(table, index, least, most)
     return found
 
 
-def _build(table: SpeedTable, rho: float, least: int, most: int) -> Ladder:
-    configs = [c for n in table.counts(least, most) for c in table.by_n[n]]
-    gpu_time = np.array([c.n / c.speed_per_s for c in configs])
-    cost = np.array([(1.0 + rho * c.power_w) / c.speed_per_s for c in configs])
+def _arrays(table: SpeedTable, least: int, most: int) -> tuple[list[Config], Any, Any, Any]:
+    """Configurations between two GPU counts with their time, GPU time and energy a sample; kept in the table."""
+    key = ("arrays", least, most)
+    found: tuple[list[Config], Any, Any, Any] | None = table.cache.get(key)
+    if found is None:
+        configs = [c for n in table.counts(least, most) for c in table.by_n[n]]
+        time = np.array([1.0 / c.speed_per_s for c in configs])
+        counts = np.array([c.n for c in configs], dtype=np.float64)
+        power_w = np.array([c.power_w for c in configs])
+        found = table.cache[key] = (configs, time, counts * time, power_w * time)
+    return found
+
+
+def _build(table: SpeedTable, index: int | None, least: int, most: int) -> Ladder:
+    rho = grid_price(index)
+    configs, time, gpu_time, energy = _arrays(table, least, most)
+    cost = time + rho * energy
     chain = lower_hull(gpu_time, cost)[::-1]  # rising GPU time, falling cost
     rungs = [configs[i] for i in chain]
-    worth = [(cost[a] - cost[b]) / (gpu_time[b] - gpu_time[a]) for a, b in pairwise(chain)]
+    worth = [float((cost[a] - cost[b]) / (gpu_time[b] - gpu_time[a])) for a, b in pairwise(chain)]
     # Fewer GPUs than the hull's first rung: never cheaper, but there may be no more to be had.
-    first = rungs[0].n
     forced = [
         min(table.by_n[n], key=lambda c: ((1.0 + rho * c.power_w) / c.speed_per_s, c.power_w))
         for n in table.counts(least, most)
-        if n < first
+        if n < rungs[0].n
     ]
     rungs = [*forced, *rungs]
-    worth = [math.inf] * len(forced) + [float(w) for w in worth]
-    return Ladder(tuple(rungs), tuple(worth), min(c.n for c in rungs), rho, tuple(-w for w in worth))
+    worth = [math.inf] * len(forced) + worth
+    extra = np.diff(np.array([c.n for c in rungs], dtype=np.int64))
+    return Ladder(table, tuple(rungs), np.array(worth), extra, index, tuple(-w for w in worth))
 
 
 def price_breaks(table: SpeedTable, least: int, most: int) -> list[float]:
     """The ρ at which the best configuration changes where GPUs are free, rising, 1/W."""
-    configs = [c for n in table.counts(least, most) for c in table.by_n[n]]
-    time = np.array([1.0 / c.speed_per_s for c in configs])
-    energy = np.array([c.power_w / c.speed_per_s for c in configs])
+    _, time, _, energy = _arrays(table, least, most)
     chain = lower_hull(time, energy)[::-1]
     return [float((time[b] - time[a]) / (energy[a] - energy[b])) for a, b in pairwise(chain)]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pfprofile.cluster.speed_table import Config
-from pfprofile.policy.prices import Claim, best_at, unit_cost, worth_rescaling
+from pfprofile.policy.prices import Claim, unit_cost, worth_rescaling
 
 
-def settle(claims: Sequence[Claim], capacity: int, gpu_price: float, now_s: float, pool: int) -> list[Config]:
+def settle(claims: Sequence[Claim], capacity: int, gpu_price: float, now_s: float) -> list[Config]:
     """The configuration of each claim after the rescale test.
 
     Running jobs whose change would not pay keep their GPUs (their clock still follows the prices); then room is made
@@ -19,37 +19,34 @@ def settle(claims: Sequence[Claim], capacity: int, gpu_price: float, now_s: floa
         capacity: GPUs of the pool.
         gpu_price: μ of the shares.
         now_s: the time.
-        pool: the pool's index.
     """
     final: list[Config] = []
-    forced: list[tuple[float, int, Config]] = []  # shrinks that do not pay, by loss per GPU set free
+    forced: list[tuple[float, int, Config]] = []  # shrinks that do not pay, by loss for each GPU set free
     upward: list[tuple[float, int, Config]] = []  # growth, best first
     total = 0
     for i, claim in enumerate(claims):
         held, target = claim.state.config, claim.config
-        table = claim.state.job.tables[pool]
         if held is None:
-            least = claim.ladder.rungs[0]
-            final.append(least)
-            if target.n > least.n:
-                upward.append((-_gain(claim, least, target, gpu_price, now_s), i, target))
-            elif target is not least:
-                final[i] = target
+            chosen = claim.hurried(claim.ladder.rungs[0])
+            if target.n > chosen.n:
+                upward.append((-_gain(claim, chosen, target, now_s), i, target))
+            else:
+                chosen = target
+        elif target.n == held.n and not claim.needed_per_s:
+            chosen = claim.ladder.clock_for(held.n)
         else:
-            kept = best_at(claim, held.n, table.by_n[held.n])
-            final.append(kept)
-            if target.n != held.n:
-                pays = worth_rescaling(claim, kept, target, gpu_price, now_s)
-                if target.n > held.n and pays:
-                    upward.append((-_gain(claim, kept, target, gpu_price, now_s), i, target))
-                elif target.n < held.n and pays:
-                    final[i] = target
-                elif target.n < held.n:
-                    loss = -_gain(claim, kept, target, gpu_price, now_s)
-                    forced.append((loss, i, target))
-        total += final[i].n
+            chosen = kept = claim.clock_for(held.n)
+            must = kept.speed_per_s < claim.needed_per_s
+            if target.n > held.n and (must or worth_rescaling(claim, kept, target, gpu_price, now_s)):
+                upward.append((-_gain(claim, kept, target, now_s), i, target))
+            elif target.n < held.n and worth_rescaling(claim, kept, target, gpu_price, now_s):
+                chosen = target
+            elif target.n < held.n:
+                forced.append((-_gain(claim, kept, target, now_s), i, target))
+        final.append(chosen)
+        total += chosen.n
     if total > capacity:
-        total = _make_room(claims, final, sorted(forced), total, capacity, now_s, pool)
+        total = _make_room(claims, final, sorted(forced, key=lambda f: f[:2]), total, capacity)
     upward.sort(key=lambda item: item[:2])
     for _, i, target in upward:
         room = capacity - total + final[i].n
@@ -58,7 +55,7 @@ def settle(claims: Sequence[Claim], capacity: int, gpu_price: float, now_s: floa
             lower = claims[i].ladder.below(room)
             if lower is None or lower.n <= final[i].n:
                 continue
-            config = lower
+            config = claims[i].hurried(lower)
             held = claims[i].state.config
             if held is not None and not worth_rescaling(claims[i], final[i], config, gpu_price, now_s):
                 continue
@@ -67,22 +64,16 @@ def settle(claims: Sequence[Claim], capacity: int, gpu_price: float, now_s: floa
     return final
 
 
-def _gain(claim: Claim, held: Config, target: Config, gpu_price: float, now_s: float) -> float:
+def _gain(claim: Claim, held: Config, target: Config, now_s: float) -> float:
     """Fall of the cost over the remaining work, for each GPU that changes hands."""
     saving = unit_cost(held, claim.weight, claim.price, 0.0) - unit_cost(target, claim.weight, claim.price, 0.0)
     return claim.state.remaining_at(now_s) * saving / abs(target.n - held.n)
 
 
 def _make_room(
-    claims: Sequence[Claim],
-    final: list[Config],
-    forced: list[tuple[float, int, Config]],
-    total: int,
-    capacity: int,
-    now_s: float,
-    pool: int,
+    claims: Sequence[Claim], final: list[Config], forced: list[tuple[float, int, Config]], total: int, capacity: int
 ) -> int:
-    """Shrink running jobs until the total fits: to their shares first, then further down, dearest last."""
+    """Shrink running jobs until the total fits: to their shares first, then further down, largest first."""
     for _, i, target in forced:
         if total <= capacity:
             return total
@@ -93,8 +84,7 @@ def _make_room(
         if not options:
             return total
         _, i = max(options)
-        table = claims[i].state.job.tables[pool]
-        n = max(count for count in table.by_n if count < final[i].n)
+        n = max(count for count in claims[i].ladder.table.by_n if count < final[i].n)
         total += n - final[i].n
-        final[i] = best_at(claims[i], n, table.by_n[n])
+        final[i] = claims[i].clock_for(n)
     return total
