@@ -20,6 +20,9 @@ class Chooser(Protocol):
     def left(self, rows: Sequence[Row]) -> int:
         """How many trials are left, as far as one knows now."""
 
+    def skipped(self, rows: Sequence[Row]) -> int:
+        """How many trials are left out because they cannot fit in memory."""
+
 
 def too_large(point: Point, rows: Iterable[Row]) -> bool:
     """Whether this batch or a smaller one of the same n ran out of memory: then it need not be tried."""
@@ -72,6 +75,11 @@ class Grid:
         """Trials of the order that are not done."""
         return len(self._open(rows))
 
+    def skipped(self, rows: Sequence[Row]) -> int:
+        """Trials of the order that were not made and never will be, after a smaller batch did not fit."""
+        done = Counter(Point.of_row(r) for r in rows)
+        return sum(done[p] <= repeat and too_large(p, rows) for p, repeat in self.order)
+
 
 @dataclass(frozen=True, slots=True)
 class BatchLimits:
@@ -104,6 +112,10 @@ class BatchSearch:
     def left(self, rows: Sequence[Row]) -> int:
         """Trials of the grid as known now, at least one while the search goes on."""
         return max(self._grid(rows).left(rows), 1 if self.next_point(rows) else 0)
+
+    def skipped(self, rows: Sequence[Row]) -> int:
+        """None: finding what does not fit is what was asked for."""
+        return 0
 
     def _grid(self, rows: Sequence[Row]) -> Grid:
         fits = dict.fromkeys((r["n_gpus"], r["local_batch"], r["accum_steps"]) for r in rows if r["status"] == "ok")

@@ -14,6 +14,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import traceback
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -166,17 +167,22 @@ def main() -> None:
     events = os.dup(1)
     os.dup2(2, 1)
     loop = HostLoop(events)
+    code = 1
     try:
         import torch
         import torch._dynamo  # loaded by every optimizer; here once for all ranks
 
         send(events, {"event": "hello", "torch_version": str(torch.__version__), "cuda_version": torch.version.cuda})
         loop.run()
+        code = 0
+    except Exception:
+        traceback.print_exc()
+        raise
     finally:
         loop.close()
-    # Nothing is left to tidy up, and taking torch apart module by module would cost seconds.
-    sys.stderr.flush()
-    os._exit(0)
+        # Nothing is left to tidy up, and taking torch apart module by module would cost seconds.
+        sys.stderr.flush()
+        os._exit(code)
 
 
 if __name__ == "__main__":
