@@ -13,6 +13,9 @@ import pytest
 from hypothesis import settings
 
 from pfprofile.profile import Profile, ProfileMetadata, WorkloadFacts
+from tests.fake_nvml.plugin import fake, fake_nvml_library, make_fake
+
+__all__ = ["cli", "data", "fake", "fake_nvml_library", "make_fake", "make_profile"]
 
 # Machines differ and share their cores: no test may fail for being slow.
 settings.register_profile("pfprofile", deadline=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
@@ -20,12 +20,17 @@ from pfprofile.model.document import (
     PartQuality,
     Provenance,
     Quality,
+    Residual,
+    ResidualPart,
 )
 from pfprofile.model.domain import domain_of
 from pfprofile.model.fitted import FittedModel
 from pfprofile.model.fitting import STARTS, Frame, Problem, Solution, frame_of, pose, solve
 from pfprofile.model.intervals import Spread, spread_of
 from pfprofile.model.observations import Observations, from_profile, idle_power
+from pfprofile.model.points import Floats
+from pfprofile.model.residual import features
+from pfprofile.model.residual_fit import Process, fit_process
 from pfprofile.model.terms import TERMS
 
 if TYPE_CHECKING:
@@ -71,8 +76,9 @@ class Context:
         """Read it off a profile that has rows."""
         table = profile.table.select(["status", "local_batch", "idle_power_w"]).to_pydict()
         oom = [b for b, s in zip(table["local_batch"], table["status"], strict=True) if s == "oom"]
-        names = [str(profile.unique(c)[0]) for c in ("workload", "device_name", "precision")]
-        return cls(profile.metadata, *names, idle_power(table), sorted(set(oom)), profile.digest(), profile.n_rows)
+        workload, device, precision = (str(profile.unique(c)[0]) for c in ("workload", "device_name", "precision"))
+        return cls(profile.metadata, workload, device, precision, idle_power(table), sorted(set(oom)),
+                   profile.digest(), profile.n_rows)  # fmt: skip
 
 
 def frame_for(obs: Observations, metadata: ProfileMetadata) -> Frame:
@@ -125,6 +131,7 @@ def document_of(fit: Fit, context: Context, *, dated: bool = False) -> ModelDocu
     """Write a fit down."""
     obs, metadata = fit.problem.obs, context.metadata
     spread = fit.spread
+    residual, noise = residual_of(fit)
     frame = fit.problem.frame
     facts = Facts(**{n: getattr(metadata.workload, n) for n in Facts.model_fields})
     default = frame.default_mhz if math.isfinite(frame.default_mhz) else frame.f_max_mhz
@@ -132,12 +139,13 @@ def document_of(fit: Fit, context: Context, *, dated: bool = False) -> ModelDocu
         workload=context.workload,
         device_name=context.device_name,
         precision=context.precision,
-        source=metadata.source,
+        source=cast("Literal['measured', 'synthetic', 'imported']", metadata.source),
         facts=facts,
         forms={"throughput": FORMS["throughput"], "power": FORMS["power"] if obs.has_power else None},
         parameters=parameters_of(fit),
         covariance=Covariance(names=[TERMS[j].name for j in spread.indices], matrix=spread.covariance.tolist()),
-        noise=Noise(time=spread.sigma_time, power=_known(spread.sigma_power), dof=spread.dof),
+        noise=noise,
+        residual=residual,
         clocks=clocks_of(fit, metadata),
         domain=domain_of(obs, default, metadata.gpus_per_node, context.oom_batches),
         idle_power_w=context.idle_power_w,
@@ -154,6 +162,31 @@ def document_of(fit: Fit, context: Context, *, dated: bool = False) -> ModelDocu
         ),
         warnings=warnings_of(fit, context),
     )
+
+
+def residual_of(fit: Fit) -> tuple[Residual | None, Noise]:
+    """The residual stage, and the noise that is left where it stands."""
+    obs, values, spread = fit.problem.obs, fit.solution.values, fit.spread
+    inputs = features(fit.problem.design.at_clock(values.phi))
+    powered = np.flatnonzero(np.isfinite(obs.power_w))
+    time = fit_process(inputs, np.log(obs.step_time_s / values.time_s))
+    power = fit_process(inputs[powered], np.log(obs.power_w[powered] / values.power_w[powered]))
+    noise = Noise(
+        time=min(time.noise, spread.sigma_time) if time else spread.sigma_time,
+        power=min(power.noise, spread.sigma_power) if power else _known(spread.sigma_power),
+        dof=spread.dof,
+    )
+    if time is None and power is None:
+        return None, noise
+    return Residual(time=_part(time, inputs), power=_part(power, inputs[powered])), noise
+
+
+def _part(process: Process | None, inputs: Floats) -> ResidualPart | None:
+    if process is None:
+        return None
+    return ResidualPart(amplitude=process.amplitude, noise=process.noise,
+                        inputs=np.round(inputs[process.rows], 9).tolist(),
+                        values=process.values.tolist())  # fmt: skip
 
 
 def _known(value: float) -> float | None:

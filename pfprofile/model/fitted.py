@@ -45,7 +45,7 @@ class FittedModel:
             self._theta[INDEX[parameter.name]] = parameter.value
         self._indices = [INDEX[name] for name in document.covariance.names]
         self._covariance = np.array(document.covariance.matrix, dtype=np.float64).reshape(len(self._indices), -1)
-        self._field = ResidualField(document.residual, self.has_power)
+        self._field = ResidualField(document.residual)
 
     @property
     def workload(self) -> str:
@@ -186,7 +186,7 @@ class FittedModel:
         )
 
     def _variance(self, loadings: Floats) -> Floats:
-        return np.einsum("ij,jk,ik->i", loadings, self._covariance, loadings)
+        return np.asarray(np.einsum("ij,jk,ik->i", loadings, self._covariance, loadings), dtype=np.float64)
 
     def draws(self, points: Points, n_draws: int, seed: int) -> tuple[Floats, Floats]:
         """Joint samples from the model's uncertainty, for all points at once.
@@ -212,8 +212,11 @@ class FittedModel:
         delta = rng.standard_normal((n_draws, root.shape[1])) @ root.T
         x = features(design.at_clock(values.phi))
         out = []
-        for part, base, loading, sigma in (("time", values.time_s, j_time, document.noise.time),
-                                           ("power", values.power_w, j_power, document.noise.power or 0.0)):  # fmt: skip
+        parts = (
+            ("time", values.time_s, j_time, document.noise.time),
+            ("power", values.power_w, j_power, document.noise.power or 0.0),
+        )
+        for part, base, loading, sigma in parts:
             shift, variance = self._field.posterior(x, part, far > 1)
             field = self._field.smooth(x, n_draws, rng)
             error = delta @ loading.T + field * np.sqrt(variance + sigma**2)

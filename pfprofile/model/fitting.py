@@ -6,6 +6,7 @@ scipy is imported inside the functions, so that a program that only predicts nev
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,10 @@ from pfprofile.model.terms import TERMS, Design
 
 RIDGE = 0.02
 SOFT_L1_SCALE = 0.05
+SOLVER: dict[str, Any] = {
+    "loss": "soft_l1", "f_scale": SOFT_L1_SCALE, "x_scale": "jac", "max_nfev": 200,
+    "ftol": 1e-8, "xtol": 1e-8, "gtol": 1e-9,
+}  # fmt: skip
 #: starts beside the priors: shape parameters from which narrow valleys are reached
 STARTS: tuple[dict[str, float], ...] = ({}, {"p": 6.0, "gamma": 1.2}, {"p": 1.2, "gamma": 5.0})
 
@@ -169,8 +174,7 @@ def solve(problem: Problem, starts: int = len(STARTS)) -> Solution:
         if best is not None and np.array_equal(x0, center):
             continue  # none of the shapes is free: the same start again
         x0 = np.clip(x0, lower + 1e-6, upper - 1e-6)
-        found = least_squares(residuals, x0, jac=jacobian, bounds=(lower, upper), loss="soft_l1",
-                              f_scale=SOFT_L1_SCALE, x_scale="jac", max_nfev=200, ftol=1e-8, xtol=1e-8, gtol=1e-9)  # fmt: skip
+        found = least_squares(residuals, x0, jac=jacobian, bounds=(lower, upper), **SOLVER)
         if best is None or found.cost < best.cost:
             theta = outer(found.x)
             values = evaluate(theta, problem.design, problem.cap_w, jacobian=True)

@@ -73,8 +73,8 @@ def model_of(obs: Observations, frame: Frame, context: Context, starts: int = 1)
 def predict_rows(model: FittedModel, obs: Observations, frame: Frame, rows: np.ndarray) -> HeldOut:
     """What a model says of some observations, each under its own power limit."""
     sub = obs.take(rows)
-    points = Points(*(a.astype(np.int64) for a in (sub.n_gpus, sub.n_nodes, sub.local_batch, sub.accum_steps)),
-                    sub.clock_mhz)  # fmt: skip
+    points = Points.of(sub.n_gpus, sub.local_batch, n_nodes=sub.n_nodes, accum_steps=sub.accum_steps,
+                       sm_clock_mhz=sub.clock_mhz)  # fmt: skip
     far = outside(model.document.domain, model.document.clocks, points)
     if sub.latent_clock or obs.latent_clock:
         limits = model.document.domain.power_limit_w

@@ -91,8 +91,8 @@ def test_flag_beats_environment_beats_file(cli, tmp_path, make_profile):
     write_profile(make_profile(), tmp_path / "a.parquet")
     (tmp_path / "pfprofile.toml").write_text('[show]\nformat = "json"\n')
     assert cli("show", "a.parquet").stdout.startswith("[")
-    assert cli("show", "a.parquet", PFPROFILE_SHOW_FMT="csv").stdout.startswith("trial_id")
-    assert "batch" in cli("show", "a.parquet", "--format", "table", PFPROFILE_SHOW_FMT="csv").stdout
+    assert cli("show", "a.parquet", PFPROFILE_SHOW_FORMAT="csv").stdout.startswith("trial_id")
+    assert "batch" in cli("show", "a.parquet", "--format", "table", PFPROFILE_SHOW_FORMAT="csv").stdout
 
 
 @pytest.mark.parametrize(
