@@ -74,6 +74,9 @@ class HostLoop:
                     _write_if_open(pipe, message)
 
     def _start(self, number: int, message: dict[str, Any]) -> None:
+        if not message["describe"]:
+            # Every optimizer loads it, in seconds: here once for all ranks, but not for a sweep that only looks.
+            import torch._dynamo  # noqa: F401
         ranks = self.sets[number] = RankSet()
         store = os.path.join(self.folder, f"store-{number}")  # noqa: PTH118 (torch wants a plain string)
         for rank in range(message["n_ranks"]):
@@ -170,7 +173,6 @@ def main() -> None:
     code = 1
     try:
         import torch
-        import torch._dynamo  # loaded by every optimizer; here once for all ranks
 
         send(events, {"event": "hello", "torch_version": str(torch.__version__), "cuda_version": torch.version.cuda})
         loop.run()

@@ -51,7 +51,7 @@ def test_every_failure_is_one_row_and_the_rest_is_kept():
     assert [r["status"] for b, r in rows.items() if b >= 8] in (["oom"], ["oom"] * 2)
     assert "SIGKILL" in rows[5]["error"]
     assert "the data is odd" in rows[6]["error"]
-    assert "10 s" in rows[3]["error"]
+    assert "no result within the deadline (10 s)" in rows[3]["error"]
     assert rows[3]["step_time_s"] is None
     assert outcome.failed == outcome.profile.n_rows - 2
     assert read_profile(outcome.path).rows() == outcome.profile.rows()
@@ -290,3 +290,13 @@ def test_the_batch_search_finds_what_fits():
     rows = {r["local_batch"]: r["status"] for r in outcome.profile.rows()}
     assert rows == {1: "ok", 2: "ok", 4: "ok", 8: "oom", 6: "failed"}
     assert outcome.failed == 1
+
+
+def test_the_example_of_an_own_workload_trains():
+    outcome = live(workload=f"{ROOT / 'examples' / 'workload.py'}:Mlp", settings={"width": "16"}, precision="bf16")
+    (row,) = outcome.profile.rows()
+    assert (row["workload"], row["precision"], row["status"]) == ("workload.py:Mlp", "bf16", "ok")
+    metadata = outcome.profile.metadata
+    assert metadata.settings["width"] == 16
+    assert metadata.workload.sample_unit == "vector"
+    assert metadata.workload.samples_per_epoch == 50_000
