@@ -97,9 +97,13 @@ class HostLoop:
         for number, ranks in self.sets.items():
             for pid, (rank, fd) in list(ranks.ranks.items()):
                 if fd == watch:
-                    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-                    self._forget(ranks, pid)
-                    send(self.events, {"event": "exit", "set": number, "rank": rank, "code": code})
+                    # Never wait here: a command read in the same round may have closed the descriptor that this
+                    # event was for, and a new rank's may have taken its number.
+                    ended, status = os.waitpid(pid, os.WNOHANG)
+                    if ended:
+                        self._forget(ranks, pid)
+                        code = os.waitstatus_to_exitcode(status)
+                        send(self.events, {"event": "exit", "set": number, "rank": rank, "code": code})
                     return
 
     def _forget(self, ranks: RankSet, pid: int) -> None:
