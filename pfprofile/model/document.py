@@ -113,6 +113,35 @@ class Quality(_Strict):
     power: PartQuality | None = None
 
 
+class WorstRow(_Strict):
+    """A measured point that the model misses."""
+
+    n_gpus: int
+    n_nodes: int
+    local_batch: int
+    sm_clock_mhz: float | None
+    part: Literal["time", "power"]
+    error: float = Field(description="predicted over measured, less 1")
+    measured: float = Field(description="s or W")
+
+
+class NextPoint(_Strict):
+    """A point worth measuring next."""
+
+    n_gpus: int
+    n_nodes: int
+    local_batch: int
+    sm_clock_mhz: float | None
+    reason: str
+
+
+class Advice(_Strict):
+    """Where the model is bad and what would help."""
+
+    worst: list[WorstRow] = Field(default_factory=list)
+    next_points: list[NextPoint] = Field(default_factory=list)
+
+
 class Provenance(_Strict):
     """Where the model comes from."""
 
@@ -145,6 +174,7 @@ class ModelDocument(_Strict):
     idle_power_w: float | None = None
     converged: bool
     quality: Quality
+    advice: Advice = Field(default_factory=Advice)
     provenance: Provenance
     warnings: list[str] = Field(default_factory=list)
 

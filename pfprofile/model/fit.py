@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 FORMS = {"throughput": "floor-pnorm-sync", "power": "static-plus-cv2f"}
 BOUND_TOLERANCE = 1e-3
+#: values that a fit leaves out on one axis to judge itself; `validate` leaves out every one
+FOLDS_IN_FIT = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ class Context:
 
 def frame_for(obs: Observations, metadata: ProfileMetadata) -> Frame:
     """The clock frame of a profile."""
-    return frame_of(obs, metadata.default_clock_mhz, metadata.supported_clocks_mhz)
+    return frame_of(obs, metadata.default_clock_mhz, metadata.supported_clocks_mhz, metadata.power_limit_w)
 
 
 def clocks_that_count(obs: Observations, metadata: ProfileMetadata) -> Observations:
@@ -121,10 +123,23 @@ def fit_profile(
     context = Context.of(profile)
     frame = frame_for(obs, profile.metadata)
     fit = fit_observations(obs, frame, context.device_name, context.idle_power_w, starts)
-    from pfprofile.model.validate import cross_validate, with_quality
+    return FittedModel(judged(fit, context, dated=dated))
 
-    document = with_quality(document_of(fit, context, dated=dated), obs, cross_validate(fit, context))
-    return FittedModel(document)
+
+def judged(fit: Fit, context: Context, *, dated: bool, folds: int | None = FOLDS_IN_FIT) -> ModelDocument:
+    """A fit's document with held-out errors, baselines and advice."""
+    from pfprofile.model.advise import advice_of
+    from pfprofile.model.baselines import IN_REPORTS
+    from pfprofile.model.validate import baseline_errors, cross_validate, predict_rows, with_quality
+
+    obs, document = fit.problem.obs, document_of(fit, context, dated=dated)
+    seen = predict_rows(FittedModel(document), obs, fit.problem.frame, np.arange(len(obs)))
+    document = document.model_copy(update={
+        "quality": quality_of(obs, seen.time_s, seen.power_w),
+        "advice": advice_of(document, obs, seen.time_s, seen.power_w),
+    })  # fmt: skip
+    held = cross_validate(fit, context, folds)
+    return with_quality(document, obs, held, {axis: baseline_errors(obs, axis, IN_REPORTS, folds) for axis in held})
 
 
 def document_of(fit: Fit, context: Context, *, dated: bool = False) -> ModelDocument:
@@ -150,7 +165,7 @@ def document_of(fit: Fit, context: Context, *, dated: bool = False) -> ModelDocu
         domain=domain_of(obs, default, metadata.gpus_per_node, context.oom_batches),
         idle_power_w=context.idle_power_w,
         converged=fit.solution.converged,
-        quality=quality_of(fit),
+        quality=quality_of(obs, fit.solution.values.time_s, fit.solution.values.power_w),
         provenance=Provenance(
             profile_digest=context.digest,
             rows=context.rows,
@@ -236,14 +251,13 @@ def clocks_of(fit: Fit, metadata: ProfileMetadata) -> Clocks:
                   cap_inferred=inferred, achieved_share=share if abs(share - 1) > 1e-3 else 1.0)  # fmt: skip
 
 
-def quality_of(fit: Fit) -> Quality:
-    """In-sample errors of the bare form."""
-    obs, values = fit.problem.obs, fit.solution.values
+def quality_of(obs: Observations, time_s: Floats, power_w: Floats) -> Quality:
+    """In-sample errors of predictions, (m,)."""
     powered = np.isfinite(obs.power_w)
-    time = float(np.mean(np.abs(values.time_s / obs.step_time_s - 1)))
+    time = float(np.mean(np.abs(time_s / obs.step_time_s - 1)))
     power = None
     if powered.any():
-        power = PartQuality(in_sample_mape=float(np.mean(np.abs(values.power_w / obs.power_w - 1)[powered])))
+        power = PartQuality(in_sample_mape=float(np.mean(np.abs(power_w / obs.power_w - 1)[powered])))
     return Quality(throughput=PartQuality(in_sample_mape=time), power=power)
 
 

@@ -152,7 +152,9 @@ class FittedModel:
         power = power_half = np.full(len(design.n), math.nan)
         if self.has_power:
             shift, variance = self._field.posterior(x, "power", far)
-            power = np.where(values.capped, values.power_w, values.power_w * np.exp(shift))
+            power = values.power_w * np.exp(shift)
+            # What the form leaves over does not lift the power above its limit.
+            power = np.where(cap_w < power, np.maximum(values.power_w, np.minimum(power, cap_w)), power)
             power_half = quantile * np.sqrt(self._variance(j_power) + (noise.power or 0.0) ** 2 + variance)
         return Answer(time, time_half, power, power_half)
 
@@ -184,6 +186,14 @@ class FittedModel:
             energy_per_step_j=design.n * a.power_w * a.time_s,
             extrapolated=far,
         )
+
+    def uncertainty(self, points: Points) -> tuple[Floats, Floats, float]:
+        """Parts of the variance of log time: loadings (m, q) on the covariance, the residual stage's, the noise."""
+        design = self.design(points)
+        values = evaluate(self._theta, design, self._caps(len(points), None), jacobian=True)
+        inside = np.zeros(len(points), dtype=np.bool_)
+        _, variance = self._field.posterior(features(design.at_clock(values.phi)), "time", inside)
+        return self._loadings(values)[0], variance, self.document.noise.time
 
     def _variance(self, loadings: Floats) -> Floats:
         return np.asarray(np.einsum("ij,jk,ik->i", loadings, self._covariance, loadings), dtype=np.float64)

@@ -15,6 +15,7 @@ from pfprofile.model.forms import Values, evaluate, to_inner
 from pfprofile.model.freeze import Frozen, frozen_terms
 from pfprofile.model.observations import Observations
 from pfprofile.model.points import Floats
+from pfprofile.model.saturation import inferred_cap_w
 from pfprofile.model.terms import TERMS, Design
 
 RIDGE = 0.02
@@ -34,7 +35,7 @@ class Frame:
     Attributes:
         f_max_mhz: clock at φ = 1; NaN where no clock is known.
         default_mhz: clock of an unlocked GPU, MHz; NaN where unknown (then φ = 1).
-        cap_w: power limit that held clocks down though it was not recorded; NaN = none.
+        cap_w: power limit of rows that do not record one: the device's, or one read off a plateau; NaN = none.
     """
 
     f_max_mhz: float
@@ -49,16 +50,22 @@ class Frame:
         return np.asarray(np.where(np.isfinite(clock_mhz), clock_mhz, default) / self.f_max_mhz, dtype=np.float64)
 
 
-def frame_of(obs: Observations, default_mhz: float | None = None, supported_mhz: tuple[float, ...] = ()) -> Frame:
+def frame_of(
+    obs: Observations,
+    default_mhz: float | None = None,
+    supported_mhz: tuple[float, ...] = (),
+    power_limit_w: float | None = None,
+) -> Frame:
     """The clock frame of a data set, from its rows and what its metadata say."""
+    cap_w = power_limit_w if power_limit_w is not None else inferred_cap_w(obs)
     clocks = obs.clock_mhz[np.isfinite(obs.clock_mhz)]
     unlocked = obs.achieved_mhz[~np.isfinite(obs.requested_mhz) & np.isfinite(obs.achieved_mhz)]
     if default_mhz is None and np.isfinite(obs.requested_mhz).any() and len(unlocked):
         default_mhz = float(np.median(unlocked))
     known = [*clocks, *supported_mhz, *([default_mhz] if default_mhz else [])]
     if not known:
-        return Frame(np.nan, np.nan)
-    return Frame(float(max(known)), float(default_mhz) if default_mhz else np.nan)
+        return Frame(np.nan, np.nan, cap_w)
+    return Frame(float(max(known)), float(default_mhz) if default_mhz else np.nan, cap_w)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +109,7 @@ def pose(obs: Observations, frame: Frame, device_name: str = "", idle_power_w: f
     design = design_of(obs, frame)
     facts = facts_of(obs, design.phi, device_name, idle_power_w)
     cap = caps_of(obs, frame) if obs.has_power else np.full(len(obs), np.nan)
-    return Problem(obs, design, cap, facts, frozen_terms(obs, facts), frame)
+    return Problem(obs, design, cap, facts, frozen_terms(obs, facts, cap), frame)
 
 
 @dataclass(frozen=True, slots=True)

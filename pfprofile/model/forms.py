@@ -83,9 +83,7 @@ def evaluate(theta: Floats, d: Design, cap_w: Floats | None = None, *, jacobian:
                   values.d_log_time, values.d_log_power)  # fmt: skip
 
 
-def _capped_clock(
-    theta: Floats, d: Design, limit: Floats, free: Values, rows: Bools
-) -> tuple[Floats, Floats | None]:
+def _capped_clock(theta: Floats, d: Design, limit: Floats, free: Values, rows: Bools) -> tuple[Floats, Floats | None]:
     """The relative clock under a power limit, and its derivatives (by the requested clock last).
 
     The mean power becomes P_c = (P^−q + (η·limit)^−q)^(−1/q); the clock is the root of P(φ) = P_c, but no lower than

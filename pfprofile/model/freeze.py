@@ -9,6 +9,8 @@ import numpy as np
 
 from pfprofile.model.facts import Facts
 from pfprofile.model.observations import Observations
+from pfprofile.model.points import Floats
+from pfprofile.model.saturation import at_the_limit
 from pfprofile.model.terms import TERMS
 
 
@@ -39,9 +41,10 @@ class Variety:
     widths_across: tuple[float, ...]
     power_beyond_one: bool
     n_limits: int
+    n_at_limit: int
 
     @classmethod
-    def of(cls, obs: Observations) -> Variety:
+    def of(cls, obs: Observations, cap_w: Floats) -> Variety:
         """Count the distinct values of each axis."""
         across, local = obs.n_nodes > 1, (obs.n_nodes <= 1) & (obs.n_gpus > 1)
 
@@ -57,6 +60,7 @@ class Variety:
             widths_across=distinct(obs.n_gpus[across] / obs.n_nodes[across]),
             power_beyond_one=bool(np.isfinite(obs.power_w[obs.n_gpus > 1]).any()),
             n_limits=len(np.unique(obs.power_limit_w[np.isfinite(obs.power_limit_w)])) if obs.latent_clock else 0,
+            n_at_limit=int(at_the_limit(obs, cap_w).sum()),
         )
 
 
@@ -64,7 +68,7 @@ class Variety:
 MANY_CLOCKS = 4
 #: GPU counts from which on a single batch tells the waiting for the slowest
 WIDE_N = 4
-#: power limits from which on their effect is fitted
+#: power limits, or rows at the limit, from which on its effect is fitted
 SEVERAL_LIMITS = 3
 
 
@@ -96,6 +100,10 @@ def _few_clocks_one_batch(v: Variety) -> bool:
     return v.n_batches == 1 and v.n_clocks < MANY_CLOCKS
 
 
+def _limit_untold(v: Variety) -> bool:
+    return v.n_limits < SEVERAL_LIMITS and v.n_at_limit < SEVERAL_LIMITS
+
+
 # fmt: off
 RULES: dict[str, Rule] = {
     # Half the computing time as floor, and a plain sum: AdaptDL's choice for a single batch size.
@@ -118,8 +126,8 @@ RULES: dict[str, Rule] = {
                   unknown=True),
     "one_width": Rule(lambda v: len(v.widths_across) == 1, "one number of GPUs a node: kept at a data-driven guess",
                       unknown=True),
-    "one_limit": Rule(lambda v: v.n_limits < SEVERAL_LIMITS, "power limits were not varied: as measured on other GPUs"),
-    "one_limit_sharp": Rule(lambda v: v.n_limits < SEVERAL_LIMITS, "power limits were not varied: a steady load", 60.0),
+    "one_limit": Rule(_limit_untold, "hardly a row at its power limit: as measured on other GPUs"),
+    "one_limit_sharp": Rule(_limit_untold, "hardly a row at its power limit: a steady load", 60.0),
     "one_limit_low": Rule(lambda v: v.n_limits < SEVERAL_LIMITS, "power limits were not varied", 0.1),
     "no_sync_power": Rule(lambda v: not v.power_beyond_one, "no power with more than one GPU: half the computing power",
                           unknown=True),
@@ -127,9 +135,9 @@ RULES: dict[str, Rule] = {
 # fmt: on
 
 
-def frozen_terms(obs: Observations, facts: Facts) -> dict[str, Frozen]:
+def frozen_terms(obs: Observations, facts: Facts, cap_w: Floats) -> dict[str, Frozen]:
     """Which parameters are held fixed, where and why."""
-    variety, power = Variety.of(obs), obs.has_power
+    variety, power = Variety.of(obs, cap_w), obs.has_power
     out: dict[str, Frozen] = {}
     for term in TERMS:
         prior = float(np.clip(term.prior(facts), term.lower, term.upper))

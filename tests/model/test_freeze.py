@@ -20,12 +20,16 @@ def frozen(columns):
     return pose(obs, frame_of(obs)).frozen
 
 
+#: a power limit that never bites tells nothing of how one bites
+CAP = {"eta", "q", "phi_min"}
+
+
 def test_every_rule_that_terms_name_exists_and_is_used():
     assert {rule for t in TERMS for rule in t.freezes} == set(RULES)
 
 
 def test_rich_data_freeze_nothing(simulate):
-    assert frozen(simulate(gpus=EVERYWHERE, clocks=MANY)) == {}
+    assert set(frozen(simulate(gpus=EVERYWHERE, clocks=MANY))) == CAP
 
 
 @pytest.mark.parametrize(
@@ -48,7 +52,7 @@ def test_rich_data_freeze_nothing(simulate):
 def test_what_the_data_cannot_tell_is_frozen(simulate, options, names):
     options = {"gpus": EVERYWHERE, **options}
     found = frozen(simulate(**options))
-    assert set(found) == names
+    assert set(found) - CAP == names
     assert all(f.reason for f in found.values())
 
 
@@ -69,7 +73,12 @@ def test_half_the_computing_time_is_the_floor_of_a_single_batch_at_few_clocks(si
 
 def test_power_limits_stand_for_clocks_where_the_clock_is_not_recorded(simulate):
     columns = simulate(gpus=(1,), limits=(100.0, 150.0, 200.0, 250.0))
-    assert not {"c1", "v", "phi_knee"} & set(frozen(columns))
+    assert not {"c1", "v", "phi_knee", *CAP} & set(frozen(columns))
+
+
+def test_how_a_limit_bites_is_fitted_where_rows_lie_at_it(simulate):
+    columns = simulate(gpus=(1,), clocks=(*MANY, 1305.0, 1365.0), cap_w=200.0)
+    assert CAP & set(frozen(columns)) == {"phi_min"}
 
 
 def test_priors_follow_what_is_known_of_the_gpu_and_its_idle_power(simulate):
