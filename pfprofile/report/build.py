@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pfprofile.errors import HardwareError, InputError
+from pfprofile.errors import HardwareError
 from pfprofile.profile import Profile
 from pfprofile.profile.io import write_text
 from pfprofile.report.artifact import Artifact, Kind, find_artifact, read_artifact
@@ -65,7 +65,8 @@ def _require_extra() -> None:
 
 
 def _section(artifact: Artifact, given: Sequence[Artifact], prefix: str) -> Section:
-    from pfprofile.report import model, profile, schedule
+    from pfprofile.report import comparison, model, profile, schedule
+    from pfprofile.report.comparison_file import read_comparison
     from pfprofile.report.schedule_file import read_schedule
 
     body, name = artifact.body, artifact.path.name
@@ -78,7 +79,7 @@ def _section(artifact: Artifact, given: Sequence[Artifact], prefix: str) -> Sect
         return model.section(fitted, _profile_of(fitted, given), name, prefix)
     if artifact.kind is Kind.schedule:
         return schedule.section(read_schedule(body, artifact.path), name, prefix)
-    raise InputError(f"{artifact.path}: pictures of a {artifact.kind} are not made yet")
+    return comparison.section(read_comparison(body, artifact.path), body, name, prefix)
 
 
 def _profile_of(model: FittedModel, given: Sequence[Artifact]) -> Profile | None:

@@ -97,12 +97,13 @@ def _describe(part: Slice, curves: Sequence[Curve], column: str, unit: str, scal
 
 def _table(part: Slice, curves: Sequence[Curve]) -> DataTable:
     rows: list[dict[str, Any]] = []
+    far = any(bool(curve.extrapolated.any()) for curve in curves)
     for curve in curves:
         for i in _some(curve.x):
             row: dict[str, Any] = {"line": words(part.line_axis, curve.item), "x": float(curve.x[i])}
             for column, (value, low, high) in curve.values.items():
                 row |= {column: float(value[i]), f"{column}_lo": float(low[i]), f"{column}_hi": float(high[i])}
-            rows.append({**row, "extrapolated": bool(curve.extrapolated[i])})
+            rows.append({**row, "extrapolated": bool(curve.extrapolated[i]) if far else None})
     columns = {**_CURVE, "x": (NAMES[part.axis][2], _CURVE["x"][1])}
     return table(f"The numbers: the fit {part.title[0].lower()}{part.title[1:]}", rows, columns)
 

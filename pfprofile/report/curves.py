@@ -104,7 +104,8 @@ def cut_of_domain(model: FittedModel, axis: str) -> Slice:
     first, second = [name for name in NAMES if name != axis]
     line_axis = first if len(known[first]) > 1 else second
     held_axis = second if line_axis == first else first
-    held = _reference(known[held_axis], facts.reference_local_batch if held_axis == "batch" else None)
+    wanted = {"batch": facts.reference_local_batch, "gpus": domain.n_gpus[0]}.get(held_axis)
+    held = _reference(known[held_axis], wanted)
     ends = (known[line_axis][0], known[line_axis][len(known[line_axis]) // 2], known[line_axis][-1])
     items = list(dict.fromkeys(ends)) if known[line_axis] else [None]
     intro = f"Held fixed: {words(held_axis, held) if held is not None else 'clock not locked'}."

@@ -12,14 +12,14 @@ from pfprofile.model.fitted import FittedModel
 from pfprofile.model.pick import Choice, Limits, candidates, clocks_to_try, pick
 from pfprofile.model.points import Bools, Floats, Predictions
 from pfprofile.report.parts import Columns, Group, Panel, spread_evenly, table
-from pfprofile.report.svg import canvas, to_svg
+from pfprofile.report.svg import WIDE, canvas, to_svg
 from pfprofile.report.theme import clock_role, color
 from pfprofile.units import format_clock, format_duration, format_energy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-WIDTH, HEIGHT = 1120, 400
+HEIGHT = 390
 MOST_CLOCKS = 28
 _PICKS: Columns = {
     "command": ("choice", str),
@@ -122,7 +122,7 @@ def _panel(found: Predictions, work: Work, front: Bools, choices: list[tuple[str
     unit_e, per_e = (
         ("kWh", 3.6e6) if energy_j.max() > 3.6e6 else ("Wh", 3.6e3) if energy_j.max() > 3.6e3 else ("J", 1.0)
     )
-    figure, axes = canvas(WIDTH, HEIGHT, left=64, right=30, top=30, bottom=44)
+    figure, axes = canvas(WIDE, HEIGHT, left=64, right=30, top=30, bottom=44)
     x, y = time_s / per_t, energy_j / per_e
     order = np.flatnonzero(front)[np.argsort(x[front])]
     axes.plot(x[order], y[order], color=color("muted"), linewidth=7, alpha=0.28, gid="mark-front")
@@ -152,8 +152,8 @@ def _one_count(axes: Axes, x: Floats, y: Floats, clocks: Floats, ends: tuple[flo
         chosen = [i for i, f in enumerate(clocks) if clock_role(None if np.isnan(f) else float(f), *ends) == role]
         axes.plot(x[chosen], y[chosen], "o", color=color(role), markersize=5, markeredgewidth=0, gid="mark-point")
     lowest = int(np.argmin(y))
-    axes.annotate(f"{n} GPU{'' if n == 1 else 's'}", (x[lowest], y[lowest]), xytext=(0, -15), ha="center",
-                  textcoords="offset points", fontsize=10.5, color=color("muted"))  # fmt: skip
+    axes.annotate(f"{n} GPU{'' if n == 1 else 's'}", (x[lowest], y[lowest]), xytext=(0, -18), ha="center",
+                  textcoords="offset points", fontsize=10.5, color=color("muted"), gid="mark-label")  # fmt: skip
 
 
 def _mark(axes: Axes, command: str, choice: Choice, work: Work, per_t: float, per_e: float) -> None:
@@ -164,8 +164,8 @@ def _mark(axes: Axes, command: str, choice: Choice, work: Work, per_t: float, pe
                   color=color("warn" if picked else "ink"), fillstyle="none", markeredgewidth=1.6 if picked else 1.2,
                   gid=gid)  # fmt: skip
     axes.annotate(f"{command}: {format_clock(float(choice.chosen.points.sm_clock_mhz[0]))}",
-                  (time_s / per_t, energy_j / per_e), xytext=(10, 10), textcoords="offset points", fontsize=10.5,
-                  color=color("warn"))  # fmt: skip
+                  (time_s / per_t, energy_j / per_e), xytext=(11, 8), textcoords="offset points", fontsize=10.5,
+                  color=color("warn"), gid="mark-label")  # fmt: skip
 
 
 def _log_ticks(axes: Axes) -> None:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from pfprofile.report.occupancy import occupancy_panel
 from pfprofile.report.parts import Panel, spread_evenly
 from pfprofile.report.schedule_file import Schedule, Segment, split_gpu
-from pfprofile.report.svg import canvas, to_svg
+from pfprofile.report.svg import LEFT, RIGHT, WIDE, canvas, to_svg
 from pfprofile.report.theme import clock_role, color
 from pfprofile.report.time_axis import TimeScale, time_ticks
 from pfprofile.units import format_clock, format_duration
@@ -17,10 +18,8 @@ from pfprofile.units import format_clock, format_duration
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-WIDTH = 1120
-LEFT, RIGHT = 96, 16
 #: above either, single bars can no longer be read and the chart shows how full each node is instead
-MOST_LANES, MOST_BARS = 512, 4000
+MOST_LANES, MOST_BARS = 256, 1500
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +69,9 @@ class Bar:
 def bars_of(schedule: Schedule, lanes: Lanes) -> list[Bar]:
     """Each segment as one bar for every run of neighbouring GPUs."""
     bars = []
+    owner = [node for node in lanes.nodes for _ in range(lanes.count[node])]
     for segment in schedule.segments:
         spots = sorted(lanes.first[node] + index for node, index in map(split_gpu, segment.gpus))
-        owner = [node for node in lanes.nodes for _ in range(lanes.count[node])]
         start = 0
         for i in range(1, len(spots) + 1):
             broken = i == len(spots) or spots[i] != spots[i - 1] + 1 or owner[spots[i]] != owner[spots[i - 1]]
@@ -88,11 +87,12 @@ def gantt(schedule: Schedule, prefix: str) -> Panel:
     lanes = Lanes.of(schedule)
     if not lanes.total:
         return Panel(title, "The schedule names no GPUs, so there is nothing to place.", wide=True)
-    bars = bars_of(schedule, lanes)
+    if lanes.total > MOST_LANES or len(bars := bars_of(schedule, lanes)) > MOST_BARS:
+        return occupancy_panel(schedule, lanes.nodes, lanes.count, prefix)
     lane_px = min(14.0, max(5.0, 420 / lanes.total))
     gap_px = 6.0
     height = int(lanes.total * lane_px + len(lanes.nodes) * gap_px) + 78
-    figure, axes = canvas(WIDTH, height, left=LEFT, right=RIGHT, top=34, bottom=44)
+    figure, axes = canvas(WIDE, height, left=LEFT, right=RIGHT, top=34, bottom=44)
     scale = TimeScale.of(max(s.end_s for s in schedule.segments))
     clocks = [s.sm_clock_mhz for s in schedule.segments if s.sm_clock_mhz is not None]
     ends = (min(clocks), max(clocks)) if clocks else (0.0, 0.0)
@@ -100,7 +100,7 @@ def gantt(schedule: Schedule, prefix: str) -> Panel:
     begin = min(0.0, *(s.start_s for s in schedule.segments))
     axes.set_xlim(begin / scale.unit_s, max(s.end_s for s in schedule.segments) / scale.unit_s)
     axes.set_ylim(height - 78, -gap_px / 2)
-    px_per_unit = (WIDTH - LEFT - RIGHT) / (axes.get_xlim()[1] - axes.get_xlim()[0])
+    px_per_unit = (WIDE - LEFT - RIGHT) / (axes.get_xlim()[1] - axes.get_xlim()[0])
     lane_node = [node for node in lanes.nodes for _ in range(lanes.count[node])]
     for bar in bars:
         node = lane_node[bar.lane]

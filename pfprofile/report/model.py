@@ -1,4 +1,4 @@
-"""Pictures of a model: curves with intervals over measured points, residuals, the time-energy front, the pick."""
+"""Pictures of a model: curves with intervals over measured points, residuals, the time-energy front with the pick."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def section(model: FittedModel, profile: Profile | None, file_name: str, prefix:
         Group(
             "How good it is",
             _quality_words(model),
-            tables=(table("Errors", _quality(model), _QUALITY),),
+            tables=(table("Errors", _quality(model), _QUALITY, missing="–"),),
             open_tables=True,
         ),
         Group("Parameters", tables=(table("Parameters", _parameters(model), _PARAMETERS),)),
@@ -86,7 +86,12 @@ def _facts(model: FittedModel) -> list[tuple[str, str]]:
 def _worst(part: Any) -> str:
     held = max(part.cv.items(), key=lambda item: item[1], default=None)
     inside = f"{100 * part.in_sample_mape:.1f} % in-sample"
-    return inside if held is None else f"{inside}, {100 * held[1]:.1f} % with one {held[0]} left out"
+    return inside if held is None else f"{inside}, {100 * held[1]:.1f} % with one {_axis_words(held[0])} left out"
+
+
+def _axis_words(axis: str) -> str:
+    """``n_gpus`` → ``GPU count``."""
+    return {"n_gpus": "GPU count", "batch": "batch size"}.get(axis, axis)
 
 
 def _about_points(model: FittedModel, profile: Profile | None) -> list[str]:
@@ -127,8 +132,8 @@ def _quality(model: FittedModel) -> list[dict[str, Any]]:
             others = {n: by_axis[axis] for n, by_axis in part.baselines.items() if axis in by_axis}
             best = min(others, key=lambda n: others[n]) if others else None
             rows.append({
-                "part": name, "test": f"one {axis} left out", "mape": mape, "coverage": part.coverage.get(axis),
-                "baseline": best, "baseline_mape": others[best] if best else None,
+                "part": name, "test": f"one {_axis_words(axis)} left out", "mape": mape,
+                "coverage": part.coverage.get(axis), "baseline": best, "baseline_mape": others[best] if best else None,
             })  # fmt: skip
     return rows
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pfprofile.report.time_axis import TimeScale
+
 #: rows of a table that are written into a page; a longer one says how many it leaves out
 ROW_LIMIT = 400
 
@@ -71,16 +73,24 @@ class Section:
 Columns = Mapping[str, tuple[str, Callable[[Any], str]]]
 
 
-def table(caption: str, rows: Iterable[Mapping[str, Any]], columns: Columns, limit: int = ROW_LIMIT) -> DataTable:
-    """Rows as text; null and NaN show as "unknown", columns without any value are left out."""
+def table(caption: str, rows: Iterable[Mapping[str, Any]], columns: Columns, *, missing: str = "unknown") -> DataTable:
+    """Rows as text, at most `ROW_LIMIT`; null and NaN show as ``missing``, columns without any value are left out."""
     rows = list(rows)
     shown = [key for key in columns if any(not is_unknown(row.get(key)) for row in rows)] or list(columns)
     numeric = {k: all(isinstance(r.get(k), (int, float, type(None))) for r in rows) for k in shown}
     cells = tuple(
-        tuple("unknown" if is_unknown(row.get(key)) else columns[key][1](row[key]) for key in shown)
-        for row in rows[:limit]
+        tuple(missing if is_unknown(row.get(key)) else columns[key][1](row[key]) for key in shown)
+        for row in rows[:ROW_LIMIT]
     )
-    return DataTable(caption, tuple((columns[k][0], numeric[k]) for k in shown), cells, max(0, len(rows) - limit))
+    return DataTable(caption, tuple((columns[k][0], numeric[k]) for k in shown), cells, max(0, len(rows) - ROW_LIMIT))
+
+
+def in_one_unit(columns: Columns, rows: Iterable[Mapping[str, Any]], keys: Sequence[str]) -> Columns:
+    """The columns with these durations in the one unit that suits the longest, so that they compare at a glance."""
+    longest = max((abs(row[key]) for row in rows for key in keys if not is_unknown(row.get(key))), default=0.0)
+    scale = TimeScale.of(longest)
+    changed = {key: (f"{columns[key][0]} ({scale.name})", lambda v: f"{v / scale.unit_s:.2f}") for key in keys}
+    return {key: changed.get(key, column) for key, column in columns.items()}
 
 
 def is_unknown(value: Any) -> bool:

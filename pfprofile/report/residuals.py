@@ -14,14 +14,14 @@ from pfprofile.model.fitted import FittedModel
 from pfprofile.model.points import Bools, Floats, Points
 from pfprofile.report.parts import Columns, Group, Panel, table
 from pfprofile.report.slices import AXES, NAMES, value
-from pfprofile.report.svg import to_svg
+from pfprofile.report.svg import WIDE, to_svg
 from pfprofile.report.theme import color
 from pfprofile.units import format_clock, format_duration, format_power
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-WIDTH, HEIGHT = 1120, 220
+HEIGHT = 200
 _WORST: Columns = {
     "n_gpus": ("GPUs", str),
     "n_nodes": ("nodes", str),
@@ -90,14 +90,16 @@ def _panel(part: Residuals, ok: Sequence[dict[str, Any]], key: str) -> Panel:
                      wide=True)  # fmt: skip
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(WIDTH / 72, HEIGHT / 72))
+    figure = Figure(figsize=(WIDE / 72, HEIGHT / 72))
     top = max(0.02, float(np.max(np.abs(part.off[known])))) * 115
     for i, axis in enumerate(AXES):
-        axes = figure.add_axes(((50 + i * 360) / WIDTH, 42 / HEIGHT, 330 / WIDTH, (HEIGHT - 66) / HEIGHT))
+        axes = figure.add_axes(((46 + i * 284) / WIDE, 42 / HEIGHT, 270 / WIDE, (HEIGHT - 66) / HEIGHT))
         _draw(axes, part, ok, axis)
         axes.set_ylim(-top, top)
         axes.set_xlabel(NAMES[axis][2])
-        if i == 0:
+        if i > 0:
+            axes.tick_params(labelleft=False)
+        else:
             axes.set_title("%", loc="left", fontsize=10.5, color=color("muted"), x=-0.1, pad=8)
     description = _describe(part, known)
     return Panel(part.title, description, to_svg(figure, key, part.title, description), wide=True)
@@ -118,7 +120,7 @@ def _draw(axes: Axes, part: Residuals, ok: Sequence[dict[str, Any]], axis: str) 
         axes.set_xscale("log", base=2)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.4g}"))
         axes.xaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_locator(MaxNLocator(nbins=5, symmetric=True))
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
     if not np.isfinite(x).any():
         axes.text(0.5, 0.8, "the clock was not recorded", transform=axes.transAxes, ha="center", color=color("muted"))
 

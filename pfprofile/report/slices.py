@@ -129,7 +129,9 @@ def _fullest(pool: Sequence[dict[str, Any]], axis: str, line_axis: str, held_axi
     seen: dict[float | None, set[tuple[Any, Any]]] = {}
     for row in pool:
         seen.setdefault(_group_value(row, held_axis), set()).add((value(row, axis), _group_value(row, line_axis)))
-    return max(seen, key=lambda held: (len(seen[held]), _order(held)))
+    # Of equally full values: few GPUs, for one GPU is what people know; but the largest batch and the highest clock.
+    sign = -1.0 if held_axis == "gpus" else 1.0
+    return max(seen, key=lambda held: (len(seen[held]), sign * _order(held)))
 
 
 def words(axis: str, item: float | None) -> str:

@@ -25,6 +25,8 @@ _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 _DROP = {f"{_SVG}metadata", f"{_SVG}style"}
 _FONT = re.compile(r"font(?:-family)?: [^;]*;? ?")
 
+#: width of a picture that spans the page, and the margins of those with nodes or power, in CSS pixels
+WIDE, LEFT, RIGHT = 900, 96, 16
 #: gids of artists that start so become classes in the page
 MARK = "mark-"
 

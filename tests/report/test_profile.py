@@ -42,7 +42,7 @@ def test_a_cut_holds_the_fullest_value_and_draws_clocks_as_lines(make_profile):
     part = cut(rows_of(profile), "batch")
     assert part.line_axis == "clock"
     assert [(item, len(rows)) for item, rows in part.lines] == [(705.0, 3), (1410.0, 3)]
-    assert part.intro == "Held fixed: 2 GPUs."
+    assert part.intro == "Held fixed: 1 GPU."
 
 
 def test_no_more_than_five_lines_and_both_ends_among_them(make_profile):

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pfprofile.errors import InputError
-from pfprofile.report.gantt import Lanes, bars_of, natural
+from pfprofile.report.gantt import MOST_LANES, Lanes, bars_of, natural
+from pfprofile.report.occupancy import TIMES, occupancy
 from pfprofile.report.power_series import energy_j, peak, power_series
 from pfprofile.report.schedule import section
 from pfprofile.report.schedule_file import read_schedule, sources_in, split_gpu
@@ -142,3 +143,45 @@ def test_sources_are_found_anywhere_in_the_inputs():
         "measured", "synthetic",
     )  # fmt: skip
     assert sources_in(None) == ()
+
+
+def test_a_large_schedule_shows_how_full_the_nodes_are(schedule_body, tmp_path):
+    segment = schedule_body["segments"][0]
+    schedule_body["segments"] = [
+        {**segment, "job": f"job-{i}", "start_s": 0.0, "end_s": 50.0 + i % 50, "gpus": [f"n-{i // 8}:{i % 8}"]}
+        for i in range(MOST_LANES + 8)
+    ]
+    part = drawn(schedule_body, tmp_path)
+    panel = panels(part)["How full the nodes are"]
+    assert "mark-occupancy" in panel.svg
+    assert f"{MOST_LANES + 8} segments" in panel.description
+
+
+def test_occupancy_keeps_the_gpu_time(schedule_body, tmp_path):
+    schedule = read(schedule_body, tmp_path)
+    found = occupancy(schedule, ("node-2", "node-10"), {"node-2": 2, "node-10": 2})
+    step_s = (found.end_s - found.begin_s) / TIMES
+    assert (found.share * 2 * step_s).sum(axis=1) == pytest.approx([200.0, 300.0])
+
+
+def test_many_nodes_share_a_row(schedule_body, tmp_path):
+    nodes = tuple(f"n-{i}" for i in range(130))
+    schedule_body["segments"] = [
+        {**schedule_body["segments"][0], "gpus": [f"{node}:0"]} for node in nodes
+    ]  # fmt: skip
+    found = occupancy(read(schedule_body, tmp_path), nodes, dict.fromkeys(nodes, 1))
+    assert len(found.rows) == 44
+    assert found.rows[0] == "n-0 … n-2"
+    assert found.share.min() == pytest.approx(1.0)
+
+
+def test_shares_are_not_told_of_an_incomplete_sum(schedule_body, tmp_path):
+    schedule_body["totals"]["node_energy_j"] = None
+    description = panels(drawn(schedule_body, tmp_path))["Energy by part"].description
+    assert description == "GPUs at work 41.67 Wh; idle GPUs 0 J. Unknown: nodes."
+
+
+def test_a_jobs_times_share_one_unit(schedule_body, tmp_path):
+    jobs = drawn(schedule_body, tmp_path).groups[-1].tables[0]
+    assert ("JCT (s)", False) in [(heading, False) for heading, _ in jobs.columns]
+    assert jobs.rows[1][:5] == ("beta", "50.00", "100.00", "250.00", "200.00")

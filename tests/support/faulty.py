@@ -35,7 +35,7 @@ class Slow(Tiny):
     """Steps long enough for a signal to arrive in between."""
 
     def loss(self, output, targets):
-        time.sleep(0.15)
+        time.sleep(0.08)
         return super().loss(output, targets)
 
 

@@ -123,7 +123,7 @@ def test_after_running_out_of_memory_larger_batches_are_not_tried():
     assert Grid([(Point(n, b, c), 0) for n in (1, 2) for b in (2, 4, 8) for c in (600.0, 900.0)]).skipped(rows) == 3
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=25)
 @given(st.integers(1, 5000))
 def test_the_batch_search_comes_within_an_eighth_of_what_fits(fits):
     search = BatchSearch((1, 2), (600.0, 1410.0), (1,), repeats=2, seed=0, limits=BatchLimits())

@@ -1,5 +1,9 @@
 """Real ranks: one host for all tests, each failure leaves no process and the host usable."""
 
+import json
+import os
+import select
+import signal
 import time
 from pathlib import Path
 
@@ -7,6 +11,7 @@ import pytest
 import torch
 
 from pfprofile.train import Host, WorkerError, WorkerSet, describe, parse_workload
+from pfprofile.train.host import HostLoop, RankSet
 from pfprofile.train.worker import DTYPES
 
 pytestmark = [pytest.mark.live, pytest.mark.xdist_group("live")]
@@ -94,3 +99,22 @@ def test_leaving_the_host_kills_hanging_ranks():
         pids = [*children(host._process.pid), host._process.pid]
         assert len(pids) == 3
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+def test_an_event_of_a_closed_descriptor_does_not_wait_for_its_successor():
+    read_end, write_end = os.pipe()
+    loop = HostLoop(write_end)
+    pid = os.posix_spawnp("sleep", ["sleep", "600"], os.environ, setpgroup=0)
+    watch = os.pidfd_open(pid)
+    loop.sets[1] = RankSet(group=pid, ranks={pid: (0, watch)})
+    loop.poll.register(watch, select.POLLIN)
+    loop._reap(watch)
+    assert pid in loop.sets[1].ranks
+    os.kill(pid, signal.SIGKILL)
+    select.select([watch], [], [])
+    loop._reap(watch)
+    assert loop.sets[1].ranks == {}
+    assert json.loads(os.read(read_end, 4096)) == {"event": "exit", "set": 1, "rank": 0, "code": -9}
+    loop.close()
+    os.close(read_end)
+    os.close(write_end)
