@@ -75,6 +75,12 @@ def _factor(unit: str, dimension: Dimension) -> float | None:
     return found.pop() if len(found) == 1 else None
 
 
+def is_power(text: str) -> bool:
+    """Whether a text is a number with a unit of power (to name the right option)."""
+    match = _QUANTITY.fullmatch(text)
+    return bool(match and match[2] and _factor(match[2], POWER) is not None and _factor(match[2], ENERGY) is None)
+
+
 def parse_energy(text: str, *, what: str = "") -> float:
     """``120kWh`` → J. Raises UsageError; see `parse_quantity`."""
     return parse_quantity(text, ENERGY, what=what)

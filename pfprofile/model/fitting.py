@@ -6,6 +6,7 @@ scipy is imported inside the functions, so that a program that only predicts nev
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,10 +15,15 @@ from pfprofile.model.forms import Values, evaluate, to_inner
 from pfprofile.model.freeze import Frozen, frozen_terms
 from pfprofile.model.observations import Observations
 from pfprofile.model.points import Floats
+from pfprofile.model.saturation import inferred_cap_w
 from pfprofile.model.terms import TERMS, Design
 
 RIDGE = 0.02
 SOFT_L1_SCALE = 0.05
+SOLVER: dict[str, Any] = {
+    "loss": "soft_l1", "f_scale": SOFT_L1_SCALE, "x_scale": "jac", "max_nfev": 200,
+    "ftol": 1e-8, "xtol": 1e-8, "gtol": 1e-9,
+}  # fmt: skip
 #: starts beside the priors: shape parameters from which narrow valleys are reached
 STARTS: tuple[dict[str, float], ...] = ({}, {"p": 6.0, "gamma": 1.2}, {"p": 1.2, "gamma": 5.0})
 
@@ -29,7 +35,7 @@ class Frame:
     Attributes:
         f_max_mhz: clock at φ = 1; NaN where no clock is known.
         default_mhz: clock of an unlocked GPU, MHz; NaN where unknown (then φ = 1).
-        cap_w: power limit that held clocks down though it was not recorded; NaN = none.
+        cap_w: power limit of rows that do not record one: the device's, or one read off a plateau; NaN = none.
     """
 
     f_max_mhz: float
@@ -44,16 +50,22 @@ class Frame:
         return np.asarray(np.where(np.isfinite(clock_mhz), clock_mhz, default) / self.f_max_mhz, dtype=np.float64)
 
 
-def frame_of(obs: Observations, default_mhz: float | None = None, supported_mhz: tuple[float, ...] = ()) -> Frame:
+def frame_of(
+    obs: Observations,
+    default_mhz: float | None = None,
+    supported_mhz: tuple[float, ...] = (),
+    power_limit_w: float | None = None,
+) -> Frame:
     """The clock frame of a data set, from its rows and what its metadata say."""
+    cap_w = power_limit_w if power_limit_w is not None else inferred_cap_w(obs)
     clocks = obs.clock_mhz[np.isfinite(obs.clock_mhz)]
     unlocked = obs.achieved_mhz[~np.isfinite(obs.requested_mhz) & np.isfinite(obs.achieved_mhz)]
     if default_mhz is None and np.isfinite(obs.requested_mhz).any() and len(unlocked):
         default_mhz = float(np.median(unlocked))
     known = [*clocks, *supported_mhz, *([default_mhz] if default_mhz else [])]
     if not known:
-        return Frame(np.nan, np.nan)
-    return Frame(float(max(known)), float(default_mhz) if default_mhz else np.nan)
+        return Frame(np.nan, np.nan, cap_w)
+    return Frame(float(max(known)), float(default_mhz) if default_mhz else np.nan, cap_w)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +109,7 @@ def pose(obs: Observations, frame: Frame, device_name: str = "", idle_power_w: f
     design = design_of(obs, frame)
     facts = facts_of(obs, design.phi, device_name, idle_power_w)
     cap = caps_of(obs, frame) if obs.has_power else np.full(len(obs), np.nan)
-    return Problem(obs, design, cap, facts, frozen_terms(obs, facts), frame)
+    return Problem(obs, design, cap, facts, frozen_terms(obs, facts, cap), frame)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +181,7 @@ def solve(problem: Problem, starts: int = len(STARTS)) -> Solution:
         if best is not None and np.array_equal(x0, center):
             continue  # none of the shapes is free: the same start again
         x0 = np.clip(x0, lower + 1e-6, upper - 1e-6)
-        found = least_squares(residuals, x0, jac=jacobian, bounds=(lower, upper), loss="soft_l1",
-                              f_scale=SOFT_L1_SCALE, x_scale="jac", max_nfev=200, ftol=1e-8, xtol=1e-8, gtol=1e-9)  # fmt: skip
+        found = least_squares(residuals, x0, jac=jacobian, bounds=(lower, upper), **SOLVER)
         if best is None or found.cost < best.cost:
             theta = outer(found.x)
             values = evaluate(theta, problem.design, problem.cap_w, jacobian=True)

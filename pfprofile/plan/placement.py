@@ -1,0 +1,151 @@
+"""Who sits where in one pool: the buddy allocator, its tenants, the nodes that are on, and moves that make room."""
+
+from __future__ import annotations
+
+from pfprofile.cluster.buddy import Block, BuddyAllocator
+from pfprofile.cluster.nodes import Pool
+
+#: most jobs moved to make one block, and most places looked at for it
+MOST_MOVES = 3
+MOST_PLACES = 16
+
+
+class Placer:
+    """Placement in one pool. Tenants are numbers (job indices).
+
+    Attributes:
+        pool: the nodes.
+        tree: free blocks.
+        blocks: block of each tenant.
+        nodes_on: nodes with at least one tenant.
+        busy: GPUs with a tenant.
+    """
+
+    __slots__ = ("_tenants", "_used", "blocks", "busy", "nodes_on", "pool", "tree")
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+        self.tree = BuddyAllocator(pool.n_nodes, pool.gpus_per_node)
+        self.blocks: dict[int, Block] = {}
+        self._tenants: dict[int, int] = {}  # start address → tenant
+        self._used = [0] * pool.n_nodes
+        self.nodes_on = 0
+        self.busy = 0
+
+    def copy(self) -> Placer:
+        """An independent copy, to try things on."""
+        twin = Placer.__new__(Placer)
+        twin.pool, twin.tree = self.pool, self.tree.copy()
+        twin.blocks, twin._tenants, twin._used = dict(self.blocks), dict(self._tenants), list(self._used)
+        twin.nodes_on, twin.busy = self.nodes_on, self.busy
+        return twin
+
+    def free_gpus(self) -> int:
+        """GPUs without a tenant."""
+        return self.tree.free_gpus
+
+    def put(self, tenant: int, n: int) -> bool:
+        """Place a tenant on ``n`` GPUs by best fit; False if no block is free."""
+        block = self.tree.allocate(n.bit_length() - 1)
+        if block is None:
+            return False
+        self._settle(tenant, block)
+        return True
+
+    def put_at(self, tenant: int, block: Block) -> bool:
+        """Place a tenant on exactly this block; False if it is not free."""
+        if not self.tree.take(block):
+            return False
+        self._settle(tenant, block)
+        return True
+
+    def _settle(self, tenant: int, block: Block) -> None:
+        self.blocks[tenant] = block
+        self._tenants[block.start] = tenant
+        self._count(block, 1)
+
+    def _count(self, block: Block, sign: int) -> None:
+        self.busy += sign * block.size
+        used = self._used
+        for node, _, count in self.tree.spans(block):
+            before = used[node]
+            used[node] = after = before + sign * count
+            if before == 0:
+                self.nodes_on += 1
+            elif after == 0:
+                self.nodes_on -= 1
+
+    def remove(self, tenant: int) -> Block:
+        """Give a tenant's block back."""
+        block = self.blocks.pop(tenant)
+        del self._tenants[block.start]
+        self.tree.release(block)
+        self._count(block, -1)
+        return block
+
+    def shrink(self, tenant: int, n: int) -> None:
+        """Keep the first ``n`` GPUs of a tenant's block."""
+        block = self.blocks[tenant]
+        self._count(block, -1)
+        smaller = self.tree.shrink(block, n.bit_length() - 1)
+        self.blocks[tenant] = smaller
+        self._count(smaller, 1)
+
+    def gpus(self, tenant: int) -> tuple[str, ...]:
+        """A tenant's GPUs as ``node:index``."""
+        names = self.pool.node_names
+        spans = self.tree.spans(self.blocks[tenant])
+        return tuple(f"{names[node]}:{i}" for node, first, count in spans for i in range(first, first + count))
+
+    # ── making room ──
+
+    def make_room(self, n: int) -> list[int]:
+        """Move the fewest tenants so that a block of ``n`` GPUs is free; returns the moved, none if it cannot be."""
+        order = n.bit_length() - 1
+        if order == 0 or self.tree.free_gpus < n:
+            return []
+        plans = []
+        for start in self.tree.free_starts(order - 1)[:MOST_PLACES]:
+            other = start ^ (1 << (order - 1))
+            inside = self._inside(other, 1 << (order - 1))
+            if 0 < len(inside) <= MOST_MOVES:
+                plans.append((len(inside), sum(self.blocks[t].size for t in inside), start, inside))
+        for _, _, start, inside in sorted(plans):
+            if self._clear(start, order, inside):
+                return inside
+        return []
+
+    def _inside(self, start: int, size: int) -> list[int]:
+        return [t for a in range(start, start + size) if (t := self._tenants.get(a)) is not None]
+
+    def _clear(self, free_half: int, order: int, tenants: list[int]) -> bool:
+        """Move ``tenants`` out of the aligned region around ``free_half``; undone if one finds no other place."""
+        tree = self.tree
+        region = free_half >> order << order
+        fenced = [
+            Block(level, start)
+            for level in range(order)
+            for start in tree.free_starts(level)
+            if region <= start < region + (1 << order)
+        ]
+        for block in fenced:
+            tree.take(block)
+        old = {t: self.blocks[t] for t in tenants}
+        moved: dict[int, Block] = {}
+        for tenant in sorted(tenants, key=lambda t: -self.blocks[t].order):
+            place = tree.allocate(old[tenant].order)
+            if place is None:
+                break
+            moved[tenant] = place
+        done = len(moved) == len(tenants)
+        if done:
+            for tenant in tenants:
+                self.remove(tenant)
+            for tenant, block in moved.items():
+                self._settle(tenant, block)
+        else:
+            for block in moved.values():
+                tree.release(block)
+        for block in fenced:
+            tree.release(block)
+        return done
