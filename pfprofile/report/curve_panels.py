@@ -9,11 +9,12 @@ import numpy as np
 
 from pfprofile.model.fitted import FittedModel
 from pfprofile.model.points import Floats
+from pfprofile.report.axes import NAMES, words
 from pfprofile.report.curves import Curve
 from pfprofile.report.lines import Line, draw_lines, label_ends
 from pfprofile.report.parts import Columns, DataTable, Panel, table
 from pfprofile.report.slice_panels import Quantity, marks_of, panel_canvas, quantities, scale_axes
-from pfprofile.report.slices import NAMES, Slice, words
+from pfprofile.report.slices import Slice
 from pfprofile.report.svg import to_svg
 from pfprofile.report.theme import category, clock_role, color
 from pfprofile.units import format_duration, format_energy, format_power
@@ -67,7 +68,7 @@ def _panel(part: Slice, curves: Sequence[Curve], quantity: Quantity, prefix: str
         draw_lines(axes, [Line(label, role, marks_of(rows, part, quantity, scale))], connect=False)
         ends.append((float(curve.values[quantity.column][0][-1]) * scale, label, role))
     scale_axes(axes, part.axis, quantity)
-    axes.set_xlabel(NAMES[part.axis][2])
+    axes.set_xlabel(NAMES[part.axis].label)
     label_ends(axes, ends)
     description = _describe(part, curves, quantity.column, unit, scale)
     key = f"{prefix}-fit-{part.axis}-{quantity.column}"
@@ -92,7 +93,7 @@ def _describe(part: Slice, curves: Sequence[Curve], column: str, unit: str, scal
         value, low, high = (v * scale for v in curve.values[column])
         ends = [f"{value[i]:.4g} {unit} ({low[i]:.4g} to {high[i]:.4g}) at {curve.x[i]:g}" for i in (0, -1)]
         parts.append(f"{words(part.line_axis, curve.item)}: {', '.join(ends)}")
-    return f"Across: {NAMES[part.axis][2]}. {'; '.join(parts)}. {part.intro}"
+    return f"Across: {NAMES[part.axis].label}. {'; '.join(parts)}. {part.intro}"
 
 
 def _table(part: Slice, curves: Sequence[Curve]) -> DataTable:
@@ -104,7 +105,7 @@ def _table(part: Slice, curves: Sequence[Curve]) -> DataTable:
             for column, (value, low, high) in curve.values.items():
                 row |= {column: float(value[i]), f"{column}_lo": float(low[i]), f"{column}_hi": float(high[i])}
             rows.append({**row, "extrapolated": bool(curve.extrapolated[i]) if far else None})
-    columns = {**_CURVE, "x": (NAMES[part.axis][2], _CURVE["x"][1])}
+    columns = {**_CURVE, "x": (NAMES[part.axis].label, _CURVE["x"][1])}
     return table(f"The numbers: the fit {part.title[0].lower()}{part.title[1:]}", rows, columns)
 
 

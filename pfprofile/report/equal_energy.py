@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from pfprofile.report.comparison_file import EqualEnergy
-from pfprofile.report.parts import Panel
+from pfprofile.report.parts import Panel, shorten
 from pfprofile.report.svg import WIDE, canvas, to_svg
 from pfprofile.report.theme import color
 
@@ -38,7 +38,7 @@ def equal_energy_panel(rows: Sequence[EqualEnergy], key: str) -> Panel:
         words = _words(own)
         axes.annotate(words, (1.0, y), xytext=(8, 0), xycoords=axes.get_yaxis_transform(), va="center",
                       textcoords="offset points", annotation_clip=False, fontsize=10.5)  # fmt: skip
-        axes.annotate(name if len(name) <= 40 else name[:39] + "…", (0.0, y), xytext=(-8, 0), va="center",
+        axes.annotate(shorten(name, 36), (0.0, y), xytext=(-8, 0), va="center",
                       ha="right", xycoords=axes.get_yaxis_transform(), textcoords="offset points",
                       annotation_clip=False)  # fmt: skip
         summary.append(f"{name}: {words}")

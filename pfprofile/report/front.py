@@ -11,6 +11,7 @@ from pfprofile.errors import InfeasibleError, InputError
 from pfprofile.model.fitted import FittedModel
 from pfprofile.model.pick import Choice, Limits, candidates, clocks_to_try, pick
 from pfprofile.model.points import Bools, Floats, Predictions
+from pfprofile.report.axes import words
 from pfprofile.report.parts import Columns, Group, Panel, spread_evenly, table
 from pfprofile.report.svg import WIDE, canvas, to_svg
 from pfprofile.report.theme import clock_role, color
@@ -71,6 +72,8 @@ def front_group(model: FittedModel, prefix: str) -> Group:
         found = model.predict(candidates(model, model.document.domain.n_gpus, None, clocks))
     except InputError as error:
         return Group(title, f"The model does not speak about these points: {error}")
+    if len(found.points) < 2:
+        return Group(title, "The model knows one GPU count and one clock, so there is nothing to choose.")
     time_s, energy_j = cost(found, work)
     front = pareto(time_s, energy_j)
     choices = _choices(model)
@@ -132,11 +135,11 @@ def _panel(found: Predictions, work: Work, front: Bools, choices: list[tuple[str
     for n in np.unique(found.points.n_gpus):
         mine = np.flatnonzero(found.points.n_gpus == n)
         _one_count(axes, x[mine], y[mine], clocks[mine], ends, int(n), bool(found.extrapolated[mine].any()))
-    for command, choice in choices:
-        _mark(axes, command, choice, work, per_t, per_e)
     axes.set_xscale("log")
     _log_ticks(axes)
     axes.margins(x=0.06, y=0.12)
+    for clock, commands, choice in _same(choices):
+        _mark(axes, f"{commands}: {format_clock(clock)}", choice, work, per_t, per_e)
     axes.set_xlabel(f"time ({unit_t})")
     axes.set_ylabel(f"GPU energy ({unit_e})")
     if len(known) > 1:
@@ -156,16 +159,26 @@ def _one_count(axes: Axes, x: Floats, y: Floats, clocks: Floats, ends: tuple[flo
                   textcoords="offset points", fontsize=10.5, color=color("muted"), gid="mark-label")  # fmt: skip
 
 
-def _mark(axes: Axes, command: str, choice: Choice, work: Work, per_t: float, per_e: float) -> None:
-    for found, gid, size in ((choice.default, "mark-default", 9), (choice.chosen, "mark-picked", 9)):
+def _same(choices: list[tuple[str, Choice]]) -> list[tuple[float, str, Choice]]:
+    """Choices with those joined that fall on one point: (clock, names, choice)."""
+    found: dict[float, tuple[str, Choice]] = {}
+    for command, choice in choices:
+        clock = float(choice.chosen.points.sm_clock_mhz[0])
+        found[clock] = (f"{found[clock][0]}, {command}", choice) if clock in found else (command, choice)
+    return [(clock, *both) for clock, both in found.items()]
+
+
+def _mark(axes: Axes, label: str, choice: Choice, work: Work, per_t: float, per_e: float) -> None:
+    for found, gid in ((choice.default, "mark-default"), (choice.chosen, "mark-picked")):
         (time_s,), (energy_j,) = cost(found, work)
         picked = gid == "mark-picked"
-        axes.plot([time_s / per_t], [energy_j / per_e], "D" if picked else "o", markersize=size,
-                  color=color("warn" if picked else "ink"), fillstyle="none", markeredgewidth=1.6 if picked else 1.2,
-                  gid=gid)  # fmt: skip
-    axes.annotate(f"{command}: {format_clock(float(choice.chosen.points.sm_clock_mhz[0]))}",
-                  (time_s / per_t, energy_j / per_e), xytext=(11, 8), textcoords="offset points", fontsize=10.5,
-                  color=color("warn"), gid="mark-label")  # fmt: skip
+        axes.plot([time_s / per_t], [energy_j / per_e], "D" if picked else "o", markersize=9, fillstyle="none",
+                  color=color("warn" if picked else "ink"), markeredgewidth=1.5, gid=gid)  # fmt: skip
+    at = (time_s / per_t, energy_j / per_e)
+    # Names go to the side where there is room.
+    right = float(axes.transAxes.inverted().transform(axes.transData.transform(at))[0]) < 0.62
+    axes.annotate(label, at, xytext=(11 if right else -11, 8), textcoords="offset points", fontsize=10.5,
+                  ha="left" if right else "right", color=color("warn"), gid="mark-label")  # fmt: skip
 
 
 def _log_ticks(axes: Axes) -> None:
@@ -207,7 +220,7 @@ def _describe(choices: list[tuple[str, Choice]], work: Work, front: Bools) -> st
     for command, choice in choices:
         (time_s,), (energy_j,) = cost(choice.chosen, work)
         parts.append(f"{command} takes {format_clock(float(choice.chosen.points.sm_clock_mhz[0]))} on "
-                     f"{choice.chosen.points.n_gpus[0]} GPUs: {format_duration(float(time_s))}, "
+                     f"{words('gpus', choice.chosen.points.n_gpus[0])}: {format_duration(float(time_s))}, "
                      f"{format_energy(float(energy_j))}, {100 * choice.energy_saved:.1f} % less energy and "
                      f"{100 * choice.time_added:.1f} % more time than the default clock.")  # fmt: skip
     return " ".join(parts)

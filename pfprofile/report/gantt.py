@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from pfprofile.report.occupancy import occupancy_panel
-from pfprofile.report.parts import Panel, spread_evenly
+from pfprofile.report.parts import Panel, columns_of, shorten, spread_evenly
 from pfprofile.report.schedule_file import Schedule, Segment, split_gpu
 from pfprofile.report.svg import LEFT, RIGHT, WIDE, canvas, to_svg
 from pfprofile.report.theme import clock_role, color
@@ -107,7 +107,7 @@ def gantt(schedule: Schedule, prefix: str) -> Panel:
         top = tops[node] + (bar.lane - lanes.first[node]) * lane_px
         _draw_bar(axes, bar, top, bar.height * lane_px, scale, px_per_unit, ends)
     for node in lanes.nodes:
-        axes.annotate(_clip(node, 13), (0, tops[node] + lanes.count[node] * lane_px / 2), xytext=(-8, 0), ha="right",
+        axes.annotate(shorten(node, 13), (0, tops[node] + lanes.count[node] * lane_px / 2), xytext=(-8, 0), ha="right",
                       va="center", xycoords=axes.get_yaxis_transform(), textcoords="offset points")  # fmt: skip
     axes.set_yticks([])
     axes.grid(False)
@@ -137,14 +137,10 @@ def _draw_bar(axes: Axes, bar: Bar, top: float, height: float, scale: TimeScale,
     if room < 3:
         return
     clock = "" if segment.sm_clock_mhz is None else f" {segment.sm_clock_mhz:g}"
-    name = _clip(segment.job, room)
-    text = name + clock if len(name) + len(clock) <= room and name == segment.job else name
+    name = shorten(segment.job, room)
+    text = name + clock if columns_of(name + clock) <= room and name == segment.job else name
     axes.annotate(text, (start, top + height / 2), xytext=(4, 0), textcoords="offset points", va="center",
                   fontsize=10.5, color=color(f"on-{role}"), annotation_clip=False)  # fmt: skip
-
-
-def _clip(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: max(most - 1, 1)] + "…"
 
 
 def _clock_key(axes: Axes, clocks: Sequence[float], ends: tuple[float, float], rescales: bool) -> None:

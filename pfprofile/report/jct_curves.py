@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pfprofile.report.comparison_file import Run
 from pfprofile.report.lines import spread_apart
-from pfprofile.report.parts import Panel
+from pfprofile.report.parts import Panel, shorten
 from pfprofile.report.svg import WIDE, canvas, to_svg
 from pfprofile.report.theme import category, color
 from pfprofile.report.time_axis import TimeScale
@@ -112,8 +112,8 @@ def _labels(axes: Axes, ends: Sequence[tuple[float, float, str, str, bool]]) -> 
     placed = spread_apart([spot[0] for spot in spots], _LABEL_GAP_PX, 0.0, height)
     for at, (_, x, y, text, role, bold) in zip(placed, spots, strict=True):
         axes.annotate(
-            text, (x, y), xytext=(1.05, at / height), textcoords="axes fraction", color=color(role), fontsize=10.5,
-            va="center", weight="bold" if bold else "normal", annotation_clip=False,
+            shorten(text, 22), (x, y), xytext=(1.05, at / height), textcoords="axes fraction", color=color(role),
+            fontsize=10.5, va="center", weight="bold" if bold else "normal", annotation_clip=False,
             arrowprops={"arrowstyle": "-", "color": color("muted"), "linewidth": 0.6, "alpha": 0.6, "shrinkB": 5,
                         "shrinkA": 2, "relpos": (0.0, 0.5)},
         )  # fmt: skip

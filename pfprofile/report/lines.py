@@ -42,7 +42,8 @@ class Line:
     marks: tuple[Mark, ...] = field(default=())
 
 
-_SHAPES = {"ok": "o", "throttled": "v", "wider": "s"}
+#: shape -> (symbol, size, opacity)
+_SHAPES = {"wider": ("s", 4.0, 0.55), "ok": ("o", 5.0, 1.0), "throttled": ("v", 6.5, 1.0)}
 
 
 def draw_lines(axes: Axes, lines: Sequence[Line], *, connect: bool = True) -> None:
@@ -62,12 +63,12 @@ def draw_lines(axes: Axes, lines: Sequence[Line], *, connect: bool = True) -> No
                           markevery=[1], markersize=6, gid="mark-requested")  # fmt: skip
             if mark.low is not None and mark.high is not None:
                 axes.plot([mark.x, mark.x], [mark.low, mark.high], color=shade, linewidth=0.9, gid="mark-spread")
-        for shape, symbol in _SHAPES.items():
+        for shape, (symbol, size, alpha) in _SHAPES.items():
             chosen = [m for m in line.marks if m.shape == shape]
             if chosen:
-                axes.plot([m.x for m in chosen], [m.y for m in chosen], symbol, color=shade,
-                          markersize=5 if shape == "ok" else 6.5, markeredgewidth=0.7,
-                          markeredgecolor=color("surface"), gid=f"mark-{shape}")  # fmt: skip
+                axes.plot([m.x for m in chosen], [m.y for m in chosen], symbol, color=shade, alpha=alpha,
+                          markersize=size, markeredgewidth=0.7, markeredgecolor=color("surface"),
+                          gid=f"mark-{shape}")  # fmt: skip
 
 
 def label_ends(axes: Axes, ends: Sequence[tuple[float, str, str]]) -> None:

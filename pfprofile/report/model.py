@@ -9,13 +9,14 @@ from typing import Any
 from pfprofile.errors import InputError
 from pfprofile.model.fitted import FittedModel
 from pfprofile.profile import Profile
+from pfprofile.report.axes import ALWAYS, NAMES
 from pfprofile.report.curve_panels import curve_panels
-from pfprofile.report.curves import curves_of, cut_of_domain
+from pfprofile.report.curves import curves_of, cut_of_domain, known_values
 from pfprofile.report.front import front_group
 from pfprofile.report.parts import Columns, Group, Section, spread_evenly, table
 from pfprofile.report.profile import derived
 from pfprofile.report.residuals import residual_group
-from pfprofile.report.slices import AXES, cut
+from pfprofile.report.slices import cut
 from pfprofile.units import format_power
 
 _PARAMETERS: Columns = {
@@ -47,7 +48,9 @@ def section(model: FittedModel, profile: Profile | None, file_name: str, prefix:
     """
     document = model.document
     rows = [derived(row) for row in profile.rows()] if profile is not None else []
-    groups = [_curve_group(model, rows, axis, prefix) for axis in AXES]
+    known = known_values(model)
+    axes = [axis for axis in NAMES if axis in ALWAYS or len(known[axis]) > 1]
+    groups = [_curve_group(model, rows, axis, prefix) for axis in axes]
     groups += [residual_group(model, rows, prefix), front_group(model, prefix)]
     groups += [
         Group(

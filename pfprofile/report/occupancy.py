@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from pfprofile.report.parts import Panel
+from pfprofile.report.parts import Panel, shorten
 from pfprofile.report.schedule_file import Schedule, split_gpu
 from pfprofile.report.svg import LEFT, RIGHT, WIDE, canvas, to_svg
 from pfprofile.report.theme import color
@@ -80,7 +80,7 @@ def occupancy_panel(schedule: Schedule, nodes: tuple[str, ...], gpus: dict[str, 
     scale = TimeScale.of(found.end_s)
     _draw(axes, found, scale)
     every = max(1, round(14 / pitch))
-    labels = [label if len(label) < 14 else label[:13] + "…" for label in found.rows[::every]]
+    labels = [shorten(label, 13) for label in found.rows[::every]]
     axes.set_yticks(range(0, rows, every), labels)
     axes.grid(False)
     axes.spines["left"].set_visible(False)

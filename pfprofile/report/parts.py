@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from unicodedata import east_asian_width
 
 from pfprofile.report.time_axis import TimeScale
 
@@ -104,6 +105,24 @@ def spread_evenly(values: Sequence[Any], most: int) -> list[Any]:
         return list(values)
     step = (len(values) - 1) / (most - 1)
     return [values[round(i * step)] for i in range(most)]
+
+
+def columns_of(text: str) -> int:
+    """Width in columns of a terminal font; East Asian wide characters take two."""
+    return sum(2 if east_asian_width(sign) in "WF" else 1 for sign in text)
+
+
+def shorten(text: str, most: int) -> str:
+    """At most ``most`` columns: the middle goes, since names tend to differ at their ends."""
+    if columns_of(text) <= most:
+        return text
+    head = tail = ""
+    for i in range(len(text)):
+        longer_head, longer_tail = text[: (i + 2) // 2], text[len(text) - (i + 1) // 2 :]
+        if columns_of(longer_head) + columns_of(longer_tail) + 1 > most:
+            break
+        head, tail = longer_head, longer_tail
+    return f"{head}…{tail}"
 
 
 def enumerate_words(words: Sequence[str]) -> str:

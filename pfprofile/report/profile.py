@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from pfprofile.profile import Profile
+from pfprofile.report.axes import shown_axes
 from pfprofile.report.parts import Columns, DataTable, Group, Section, enumerate_words, table
 from pfprofile.report.slice_panels import panels_of
-from pfprofile.report.slices import AXES, Slice, cut
+from pfprofile.report.slices import Slice, cut
 from pfprofile.units import format_bytes, format_clock, format_duration, format_energy, format_power
 
 _TRIALS: Columns = {
@@ -17,6 +18,7 @@ _TRIALS: Columns = {
     "accum_steps": ("accum.", str),
     "requested_clock_mhz": ("requested clock", format_clock),
     "achieved_clock_mhz": ("achieved clock", format_clock),
+    "power_limit_w": ("power limit", format_power),
     "limited_by": ("limited by", str),
     "status": ("status", str),
     "step_time_s": ("step time", format_duration),
@@ -35,7 +37,7 @@ def section(profile: Profile, file_name: str, prefix: str) -> Section:
     rows = [derived(row) for row in profile.rows()]
     ok = [row for row in rows if row["status"] == "ok" and row["step_time_s"]]
     unit = profile.metadata.workload.sample_unit
-    groups = [_group(cut(rows, axis), unit, prefix) for axis in AXES]
+    groups = [_group(cut(rows, axis), unit, prefix) for axis in shown_axes(rows)]
     groups.append(Group("All trials", tables=(_all_trials(rows),)))
     return Section(
         kind="profile",

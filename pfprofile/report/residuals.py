@@ -12,8 +12,9 @@ import numpy as np
 from pfprofile.errors import InputError
 from pfprofile.model.fitted import FittedModel
 from pfprofile.model.points import Bools, Floats, Points
+from pfprofile.report.asking import predict_under
+from pfprofile.report.axes import NAMES, value
 from pfprofile.report.parts import Columns, Group, Panel, table
-from pfprofile.report.slices import AXES, NAMES, value
 from pfprofile.report.svg import WIDE, to_svg
 from pfprofile.report.theme import color
 from pfprofile.units import format_clock, format_duration, format_power
@@ -27,6 +28,7 @@ _WORST: Columns = {
     "n_nodes": ("nodes", str),
     "local_batch": ("batch", str),
     "requested_clock_mhz": ("SM clock", format_clock),
+    "power_limit_w": ("power limit", format_power),
     "step_time_s": ("step time", format_duration),
     "time_off": ("time, measured − model", lambda v: f"{100 * v:+.1f} %"),
     "power_w": ("power of one GPU", format_power),
@@ -72,7 +74,8 @@ def residuals(model: FittedModel, ok: Sequence[dict[str, Any]]) -> tuple[Residua
         [row["n_gpus"] for row in ok], [row["local_batch"] for row in ok], n_nodes=[row["n_nodes"] for row in ok],
         accum_steps=[row["accum_steps"] for row in ok], sm_clock_mhz=clock,
     )  # fmt: skip
-    said = model.predict(points)
+    limits = np.array([math.nan if row["power_limit_w"] is None else row["power_limit_w"] for row in ok])
+    said = predict_under(model, points, limits)
     time_s = np.array([row["step_time_s"] for row in ok], dtype=np.float64)
     power_w = np.array([math.nan if row["power_w"] is None else row["power_w"] for row in ok], dtype=np.float64)
     return (
@@ -90,17 +93,20 @@ def _panel(part: Residuals, ok: Sequence[dict[str, Any]], key: str) -> Panel:
                      wide=True)  # fmt: skip
     from matplotlib.figure import Figure
 
+    axes_shown = [axis for axis in NAMES if len({value(row, axis) for row in ok} - {None}) > 1] or ["batch"]
     figure = Figure(figsize=(WIDE / 72, HEIGHT / 72))
     top = max(0.02, float(np.max(np.abs(part.off[known])))) * 115
-    for i, axis in enumerate(AXES):
-        axes = figure.add_axes(((46 + i * 284) / WIDE, 42 / HEIGHT, 270 / WIDE, (HEIGHT - 66) / HEIGHT))
+    pitch = min((WIDE - 48) / len(axes_shown), 426.0)
+    for i, axis in enumerate(axes_shown):
+        place = ((46 + i * pitch) / WIDE, 42 / HEIGHT, (pitch - 14) / WIDE, (HEIGHT - 66) / HEIGHT)
+        axes = figure.add_axes(place)
         _draw(axes, part, ok, axis)
         axes.set_ylim(-top, top)
-        axes.set_xlabel(NAMES[axis][2])
+        axes.set_xlabel(NAMES[axis].label)
         if i > 0:
             axes.tick_params(labelleft=False)
         else:
-            axes.set_title("%", loc="left", fontsize=10.5, color=color("muted"), x=-0.1, pad=8)
+            axes.set_title("%", loc="left", fontsize=10.5, color=color("muted"), x=-27 / (pitch - 14), pad=8)
     description = _describe(part, known)
     return Panel(part.title, description, to_svg(figure, key, part.title, description), wide=True)
 
@@ -116,13 +122,11 @@ def _draw(axes: Axes, part: Residuals, ok: Sequence[dict[str, Any]], axis: str) 
             axes.plot(x[chosen], 100 * part.off[chosen], sign, color=color(role), markersize=4, alpha=0.7,
                       markeredgewidth=0.8 if outside else 0, fillstyle="none" if outside else "full",
                       gid="mark-outlier" if outside else "mark-residual")  # fmt: skip
-    if axis != "clock":
+    if axis in ("batch", "gpus"):
         axes.set_xscale("log", base=2)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.4g}"))
         axes.xaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
-    if not np.isfinite(x).any():
-        axes.text(0.5, 0.8, "the clock was not recorded", transform=axes.transAxes, ha="center", color=color("muted"))
 
 
 def _describe(part: Residuals, known: Bools) -> str:

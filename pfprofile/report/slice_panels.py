@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pfprofile.report.axes import NAMES, value, words
 from pfprofile.report.lines import Line, Mark, draw_failures, draw_lines, label_ends
 from pfprofile.report.parts import Panel
-from pfprofile.report.slices import NAMES, Slice, value, words
+from pfprofile.report.slices import Slice, fewest_nodes
 from pfprofile.report.svg import canvas, to_svg
 from pfprofile.report.theme import category, clock_role, color
 
@@ -73,9 +74,7 @@ def _missed(row: dict[str, Any]) -> bool:
 
 
 def _wider(trials: Sequence[dict[str, Any]]) -> set[tuple[int, int]]:
-    least: dict[int, int] = {}
-    for row in trials:
-        least[row["n_gpus"]] = min(row["n_nodes"], least.get(row["n_gpus"], row["n_nodes"]))
+    least = fewest_nodes(trials)
     return {(row["n_gpus"], row["n_nodes"]) for row in trials if row["n_nodes"] > least[row["n_gpus"]]}
 
 
@@ -124,9 +123,9 @@ def _panel(part: Slice, quantity: Quantity, prefix: str) -> Panel:
     draw_lines(axes, lines)
     scale_axes(axes, part.axis, quantity)
     draw_failures(axes, [(value(row, part.axis) or 0.0, row["status"]) for row in part.failed])
-    axes.set_xlabel(NAMES[part.axis][2])
+    axes.set_xlabel(NAMES[part.axis].label)
     label_ends(axes, [(line.marks[-1].y, line.label, line.role) for line in lines])
-    description = _describe(lines, unit, NAMES[part.axis][2], part.intro)
+    description = _describe(lines, unit, NAMES[part.axis].label, part.intro)
     title = f"{quantity.title} {part.title[0].lower()}{part.title[1:]}"
     return Panel(
         quantity.title, description, to_svg(figure, f"{prefix}-{part.axis}-{quantity.column}", title, description)

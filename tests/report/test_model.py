@@ -7,14 +7,15 @@ import math
 import numpy as np
 import pytest
 
-from pfprofile.model import FittedModel, load_model
+from pfprofile.model import FittedModel, Points, load_model
 from pfprofile.model.pick import Limits, candidates, pick
 from pfprofile.profile import Profile, read_profile
 from pfprofile.profile.places import shipped
 from pfprofile.report.artifact import Artifact, Kind
+from pfprofile.report.asking import predict_under
 from pfprofile.report.build import _profile_of
 from pfprofile.report.curves import curves_of, cut_of_domain
-from pfprofile.report.front import Work, pareto
+from pfprofile.report.front import Work, front_group, pareto
 from pfprofile.report.model import section
 from pfprofile.report.profile import derived
 from pfprofile.report.residuals import residuals
@@ -115,7 +116,7 @@ def test_the_picked_point_is_the_one_that_pick_chooses(model, beside):
     choice = pick(model, candidates(model, None, None, None), "energy", Limits(max_slowdown=0.05))
     part = group(beside, "Time against energy")
     clock = f"{choice.chosen.points.sm_clock_mhz[0]:g} MHz"
-    assert f"pick --max-slowdown 5% takes {clock} on 1 GPUs" in part.panels[0].description
+    assert f"pick --max-slowdown 5% takes {clock} on 1 GPU" in part.panels[0].description
     assert part.panels[0].svg.count("mark-picked") == 2
     assert part.panels[0].svg.count("mark-front") == 1
     assert [row[0] for row in part.tables[0].rows] == ["pick", "pick --max-slowdown 5%"]
@@ -163,3 +164,27 @@ def test_the_profile_of_the_fit_comes_before_a_like_one(model, profile, tmp_path
     assert _profile_of(model, given(alien)) is None
     with drawing():
         assert any("not the one this model was fitted on" in note for note in section(model, other, "m", "s1").notes)
+
+
+def test_predictions_under_a_limit_are_the_models(model):
+    points = Points.of([1, 1, 1], [256, 256, 256], sm_clock_mhz=[1410.0, 1410.0, 1410.0])
+    found = predict_under(model, points, np.array([math.nan, 200.0, 400.0]))
+    assert found.power_w[0] == found.power_w[2] == model.predict(points).power_w[0]
+    assert found.power_w[1] == model.predict(points, power_limit_w=200.0).power_w[1] <= 200.0
+    assert found.step_time_s[1] > found.step_time_s[0]
+
+
+def test_residuals_ask_under_the_limit_of_the_trial(model, profile):
+    row = next(r for r in profile.rows() if r["status"] == "ok" and r["requested_clock_mhz"] == 1410.0)
+    points = Points.of(row["n_gpus"], row["local_batch"], n_nodes=row["n_nodes"], sm_clock_mhz=1410.0)
+    expected = row["step_time_s"] / model.predict(points, power_limit_w=150.0).step_time_s[0] - 1
+    time_part, _ = residuals(model, [derived({**row, "power_limit_w": 150.0})])
+    assert time_part.off[0] == pytest.approx(expected)
+
+
+def test_one_gpu_count_and_one_clock_leave_nothing_to_choose(model):
+    domain = model.document.domain.model_copy(update={"n_gpus": [1], "clock_mhz": [1410.0]})
+    with drawing():
+        only = front_group(FittedModel(model.document.model_copy(update={"domain": domain})), "s1")
+    assert only.panels == ()
+    assert "nothing to choose" in only.intro

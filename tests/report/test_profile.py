@@ -49,7 +49,7 @@ def test_no_more_than_five_lines_and_both_ends_among_them(make_profile):
     clocks = tuple(float(c) for c in range(600, 1500, 100))
     part = cut(rows_of(make_profile(clocks=clocks)), "batch")
     assert [item for item, _ in part.lines] == [600.0, 800.0, 1000.0, 1200.0, 1400.0]
-    assert "5 of 9 clocks are drawn" in part.intro
+    assert "5 of 9 SM clocks are drawn" in part.intro
 
 
 def test_an_axis_with_one_value_says_what_to_sweep(make_profile):
@@ -112,3 +112,26 @@ def test_an_empty_profile_and_one_where_all_failed_are_words(make_profile):
 def test_every_trial_stands_in_the_last_table(make_profile):
     part = drawn(make_profile(gpus=(1, 2, 4), batches=(8, 16)))
     assert len(part.groups[-1].tables[0].rows) == 6
+
+
+def test_a_power_limit_is_an_axis_only_where_it_varies(make_profile):
+    profile = make_profile(gpus=(1,))
+    assert [g.title for g in drawn(profile).groups][:3] == [
+        "Against SM clock", "Against batch size", "Against GPU count",
+    ]  # fmt: skip
+    rows = [{**row, "power_limit_w": limit} for limit in (100.0, 200.0) for row in profile.rows()]
+    limited = Profile.from_rows(rows, profile.metadata)
+    assert "Against power limit" in [g.title for g in drawn(limited).groups]
+    by_batch = cut(rows_of(limited), "batch")
+    assert by_batch.line_axis == "limit"
+    assert [(item, len(trials)) for item, trials in by_batch.lines] == [(100.0, 2), (200.0, 2)]
+    by_limit = cut(rows_of(limited), "limit")
+    assert [item for item, _ in by_limit.lines] == [8, 16]
+
+
+def test_only_the_gpu_cut_mixes_placements(make_profile):
+    profile = make_profile(gpus=(2,), batches=(8, 16))
+    spread = [{**row, "n_nodes": 2} for row in profile.rows()]
+    mixed = Profile.from_rows([*profile.rows(), *spread], profile.metadata)
+    ((_, trials),) = cut(rows_of(mixed), "batch").lines
+    assert [row["n_nodes"] for row in trials] == [1, 1]
