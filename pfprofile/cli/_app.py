@@ -115,6 +115,7 @@ COMMANDS: tuple[str, ...] = (
     "fit",
     "predict",
     "pick",
+    "validate",
     "plan",
     "import",
     "merge",

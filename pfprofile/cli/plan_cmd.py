@@ -20,57 +20,53 @@ def command(
     cluster: Annotated[Path | None, typer.Option(help="Cluster file; default: the profiled machine.")] = None,
     models: Annotated[Path, typer.Option(help="Folder of fitted models.")] = Path("models"),
     policy: Annotated[str, typer.Option(help="Who gets what.")] = "pfprofile",
+    confidence: Annotated[str | None, typer.Option(help="Hold the budget with this probability, e.g. 0.95.")] = None,
+    exact: Annotated[bool, typer.Option("--exact", help="Fixed configurations, optimal by MILP.")] = False,
+    running: Annotated[Path | None, typer.Option(help="State of jobs under way, or an earlier schedule.")] = None,
+    now: Annotated[str | None, typer.Option(help="The time now, for --running, e.g. 2h.")] = None,
+    expected_work: Annotated[
+        str | None, typer.Option("--expected-work", help="Keep the budget online: forecast of the work's least energy.")
+    ] = None,
     nodes_always_on: Annotated[bool, typer.Option("--nodes-always-on", help="Empty nodes stay on.")] = False,
+    pue: Annotated[float | None, typer.Option(help="Facility energy for each unit of IT energy.")] = None,
+    price: Annotated[float | None, typer.Option(help="Money a kWh.")] = None,
+    carbon: Annotated[float | None, typer.Option(help="g CO2e a kWh.")] = None,
+    placement: Annotated[bool, typer.Option("--placement", help="Show who sits where when most is busy.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the draws of the models' errors.")] = 0,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Schedule file; default schedule.json.")] = None,
     force: ForceOption = False,
     fmt: FormatOption = Format.table,
 ) -> None:
     """See HELP."""
-    from pfprofile.plan.inputs import load_inputs
-    from pfprofile.plan.planner import make_plan
-    from pfprofile.plan.schedule import schedule_body, write_schedule
+    from pfprofile.cli._output import print_csv, print_json, print_table
+    from pfprofile.plan import words
+    from pfprofile.plan.derived import Rates
+    from pfprofile.plan.limits import parse_limits
+    from pfprofile.plan.run import Request, run_plan
+    from pfprofile.plan.schedule import SEGMENT_COLUMNS, job_rows, write_schedule
     from pfprofile.policy.registry import check_policy
+    from pfprofile.units import parse_duration, parse_energy
 
     refuse_existing(output, force)
-    limits = _limits(budget, power_cap, nodes_always_on)
     check_policy(policy)
-    inputs = load_inputs(jobs, cluster, models)
-    for text in inputs.notices:
+    request = Request(
+        jobs, cluster, models, parse_limits(budget, power_cap, confidence, always_on=nodes_always_on, seed=seed),
+        policy, exact, running, parse_duration(now, what="--now") if now else None,
+        parse_energy(expected_work, what="--expected-work") if expected_work else None, Rates(pue, price, carbon),
+    )  # fmt: skip
+    answer = run_plan(request)
+    for text in answer.notices:
         notice(text)
-    plan = make_plan(inputs.jobs, inputs.cluster, limits, policy)
-    body = schedule_body(plan, inputs.provenance)
+    body: dict[str, Any] = answer.body
     path = output or Path("schedule.json")
     write_schedule(body, path)
-    _show(body, fmt)
-    say(f"schedule written to {path}")
-
-
-def _limits(budget: str | None, power_cap: str | None, always_on: bool) -> Any:
-    from pfprofile.errors import UsageError
-    from pfprofile.plan.planner import Limits
-    from pfprofile.units import is_power, parse_energy, parse_power
-
-    if budget is not None and is_power(budget):
-        raise UsageError(
-            f"--budget: {budget!r} is a power, not an energy", f"for a limit on power: --power-cap {budget}"
-        )
-    budget_j = parse_energy(budget, what="--budget") if budget is not None else None
-    cap_w = parse_power(power_cap, what="--power-cap") if power_cap is not None else None
-    for name, value in (("--budget", budget_j), ("--power-cap", cap_w)):
-        if value is not None and value <= 0:
-            raise UsageError(f"{name}: must be above 0")
-    return Limits(budget_j, cap_w, always_on)
-
-
-def _show(body: dict[str, Any], fmt: Format) -> None:
-    from pfprofile.cli._output import print_csv, print_json, print_table
-    from pfprofile.plan.schedule import SEGMENT_COLUMNS, job_rows
-    from pfprofile.plan.words import JOB_CELLS, summary
-
     if fmt is Format.json:
         print_json(body)
     elif fmt is Format.csv:
         print_csv([{**s, "gpus": " ".join(s["gpus"])} for s in body["segments"]], SEGMENT_COLUMNS)
     else:
-        print_table(job_rows(body), JOB_CELLS)
-        typer.echo(summary(body))
+        print_table(job_rows(body), words.JOB_CELLS)
+        typer.echo(words.summary(body))
+        if placement:
+            typer.echo(words.placement_view(body, answer.cluster))
+    say(f"schedule written to {path}")

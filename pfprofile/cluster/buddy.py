@@ -148,6 +148,20 @@ class BuddyAllocator:
         """Addresses of the free blocks of exactly one order, ascending."""
         return sorted(self._free[order]) if 0 <= order <= self._top else []
 
+    def addresses(self, node: int) -> list[int]:
+        """Where blocks that lie in one node may start."""
+        out = list(range(node * self.block, (node + 1) * self.block))
+        for base, size, _ in self._extras:
+            out += range(base + node * 2 * size, base + node * 2 * size + size)
+        return out
+
+    def free_in(self, node: int) -> list[Block]:
+        """Free blocks that lie in one node, whole nodes left out."""
+        orders = range(self.block.bit_length() - 1)
+        starts = self.addresses(node)
+        found = [Block(o, s) for o in orders for s in starts if s in self._free[o]]
+        return found
+
     def spans(self, block: Block) -> list[tuple[int, int, int]]:
         """Where a block lies: (node, first GPU, number of GPUs) for each of its nodes."""
         order, start = block

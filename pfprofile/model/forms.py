@@ -54,7 +54,9 @@ class Values:
     d_log_power: Floats | None = None
 
 
-def evaluate(theta: Floats, d: Design, cap_w: Floats | None = None, *, jacobian: bool = False) -> Values:
+def evaluate(
+    theta: Floats, d: Design, cap_w: Floats | None = None, *, jacobian: bool = False, power: bool = True
+) -> Values:
     """Step time and power of configurations, under a power cap where one is given.
 
     Args:
@@ -62,8 +64,9 @@ def evaluate(theta: Floats, d: Design, cap_w: Floats | None = None, *, jacobian:
         d: the configurations; ``d.phi`` is the requested relative clock.
         cap_w: power limit of one GPU, W, (m,); NaN = none.
         jacobian: also return the derivatives.
+        power: False leaves power out (1 W everywhere), where only the time is wanted and no cap is given.
     """
-    free = _free(theta, d, jacobian)
+    free = _free(theta, d, jacobian, power)
     near = np.zeros(len(d.n), dtype=np.bool_) if cap_w is None else np.isfinite(cap_w)
     if cap_w is not None and near.any():
         sharp = float(theta[INDEX["q"]])
@@ -180,7 +183,7 @@ def _compute(theta: Floats, d: Design, jacobian: bool) -> tuple[Floats, Floats |
     return time, jac
 
 
-def _free(theta: Floats, d: Design, jacobian: bool) -> Values:
+def _free(theta: Floats, d: Design, jacobian: bool, with_power: bool = True) -> Values:
     """The form without a cap."""
     kappa, gamma = theta[INDEX["kappa"]], float(theta[INDEX["gamma"]])
     j_sync = np.zeros((len(d.n), PHI + 1)) if jacobian else None
@@ -199,7 +202,10 @@ def _free(theta: Floats, d: Design, jacobian: bool) -> Values:
         j_time[:, INDEX["gamma"]] += d_gamma
         j_time /= time[:, None]
         j_share = share[:, None] * (j_compute / compute[:, None] - j_time)
-    power, j_power = _power(theta, d, share, j_share)
+    if with_power:
+        power, j_power = _power(theta, d, share, j_share)
+    else:
+        power, j_power = np.ones_like(time), np.zeros((len(time), PHI + 1)) if jacobian else None
     return Values(time, power, share, d.phi, np.zeros(len(d.n), dtype=np.bool_), j_time, j_power)
 
 

@@ -8,9 +8,10 @@ from statistics import NormalDist
 
 import numpy as np
 
-from pfprofile.model.fitting import SOFT_L1_SCALE, Problem, Solution
+from pfprofile.model.fitting import Problem, Solution
 from pfprofile.model.forms import to_inner
 from pfprofile.model.points import Floats
+from pfprofile.model.solver import SOFT_L1_SCALE
 from pfprofile.model.terms import TERMS
 
 #: no model of a clock axis is trusted below this, nats

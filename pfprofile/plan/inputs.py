@@ -26,6 +26,7 @@ class Inputs:
     Attributes:
         jobs: with speed tables, in file order.
         requests: the same jobs as asked for.
+        batches: global batch of each job.
         cluster: its pools.
         notices: what the person should know.
         provenance: digests, sources and versions, for the schedule.
@@ -33,6 +34,7 @@ class Inputs:
 
     jobs: list[Job]
     requests: list[JobRequest]
+    batches: list[int]
     cluster: Cluster
     notices: list[str]
     provenance: dict[str, Any]
@@ -103,7 +105,8 @@ def load_inputs(jobs_path: Path | None, cluster_path: Path | None, models: Path)
     synthetic = sorted({m.workload for m in library.used.values() if m.source == "synthetic"})
     if synthetic:
         notices.append(f"synthetic, not measured: the models of {', '.join(synthetic)}")
-    return Inputs(jobs, requests, cluster, notices, provenance)
+    batches = [next(iter(job.tables.values())).global_batch for job in jobs]
+    return Inputs(jobs, requests, batches, cluster, notices, provenance)
 
 
 def _origin(path: Path | None, words: str) -> dict[str, Any]:

@@ -19,9 +19,10 @@ class Placer:
         blocks: block of each tenant.
         nodes_on: nodes with at least one tenant.
         busy: GPUs with a tenant.
+        partial: nodes with both tenants and free GPUs.
     """
 
-    __slots__ = ("_tenants", "_used", "blocks", "busy", "nodes_on", "pool", "tree")
+    __slots__ = ("_tenants", "_used", "blocks", "busy", "nodes_on", "partial", "pool", "tree")
 
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
@@ -31,13 +32,14 @@ class Placer:
         self._used = [0] * pool.n_nodes
         self.nodes_on = 0
         self.busy = 0
+        self.partial: set[int] = set()
 
     def copy(self) -> Placer:
         """An independent copy, to try things on."""
         twin = Placer.__new__(Placer)
         twin.pool, twin.tree = self.pool, self.tree.copy()
         twin.blocks, twin._tenants, twin._used = dict(self.blocks), dict(self._tenants), list(self._used)
-        twin.nodes_on, twin.busy = self.nodes_on, self.busy
+        twin.nodes_on, twin.busy, twin.partial = self.nodes_on, self.busy, set(self.partial)
         return twin
 
     def free_gpus(self) -> int:
@@ -66,7 +68,7 @@ class Placer:
 
     def _count(self, block: Block, sign: int) -> None:
         self.busy += sign * block.size
-        used = self._used
+        used, full = self._used, self.pool.gpus_per_node
         for node, _, count in self.tree.spans(block):
             before = used[node]
             used[node] = after = before + sign * count
@@ -74,6 +76,10 @@ class Placer:
                 self.nodes_on += 1
             elif after == 0:
                 self.nodes_on -= 1
+            if 0 < after < full:
+                self.partial.add(node)
+            else:
+                self.partial.discard(node)
 
     def remove(self, tenant: int) -> Block:
         """Give a tenant's block back."""
@@ -104,7 +110,7 @@ class Placer:
         order = n.bit_length() - 1
         if order == 0 or self.tree.free_gpus < n:
             return []
-        plans = []
+        plans: list[tuple[int, int, int, list[int]]] = []
         for start in self.tree.free_starts(order - 1)[:MOST_PLACES]:
             other = start ^ (1 << (order - 1))
             inside = self._inside(other, 1 << (order - 1))
@@ -117,6 +123,43 @@ class Placer:
 
     def _inside(self, start: int, size: int) -> list[int]:
         return [t for a in range(start, start + size) if (t := self._tenants.get(a)) is not None]
+
+    def tenants_of(self, node: int) -> list[int] | None:
+        """Who sits on a node; None if one of them sits on other nodes too."""
+        found = [t for start in self.tree.addresses(node) if (t := self._tenants.get(start)) is not None]
+        sizes = [self.blocks[t].size for t in found]
+        return found if sum(sizes) == self._used[node] else None
+
+    def used(self, node: int) -> int:
+        """GPUs of a node with a tenant."""
+        return self._used[node]
+
+    def empty(self, node: int, tenants: list[int]) -> list[int]:
+        """Move a node's tenants into free GPUs of other nodes that are on; returns the nodes they go to, or nothing."""
+        tree = self.tree
+        fenced = tree.free_in(node)
+        for block in fenced:
+            tree.take(block)
+        found: dict[int, Block] = {}
+        for tenant in sorted(tenants, key=lambda t: (-self.blocks[t].order, t)):
+            place = tree.allocate(self.blocks[tenant].order)
+            if place is None:
+                break
+            found[tenant] = place
+            if tree.spans(place)[0][0] == node or self._used[tree.spans(place)[0][0]] == 0:
+                break  # only a node that is off was left
+        done = len(found) == len(tenants) and all(self._used[tree.spans(b)[0][0]] > 0 for b in found.values())
+        if done:
+            for tenant in tenants:
+                self.remove(tenant)
+            for tenant, block in found.items():
+                self._settle(tenant, block)
+        else:
+            for block in found.values():
+                tree.release(block)
+        for block in fenced:
+            tree.release(block)
+        return sorted({tree.spans(b)[0][0] for b in found.values()}) if done else []
 
     def _clear(self, free_half: int, order: int, tenants: list[int]) -> bool:
         """Move ``tenants`` out of the aligned region around ``free_half``; undone if one finds no other place."""

@@ -25,7 +25,9 @@ class Placed:
     shortened: bool = False
 
 
-def place_all(placers: Sequence[Placer], jobs: Sequence[JobState], changes: Mapping[int, Choice | None]) -> Placed:
+def place_all(
+    placers: Sequence[Placer], jobs: Sequence[JobState], changes: Mapping[int, Choice | None], may_move: bool = True
+) -> Placed:
     """Stops first, then shrinks and clocks, then growth and starts from the largest down (so that blocks fit)."""
     placed = Placed()
     placing: list[tuple[int, int, Choice]] = []
@@ -44,11 +46,11 @@ def place_all(placers: Sequence[Placer], jobs: Sequence[JobState], changes: Mapp
             placing.append((-choice.config.n, index, choice))
     placing.sort(key=lambda item: item[:2])
     for _, index, choice in placing:
-        _place(placers, jobs[index], choice, placed)
+        _place(placers, jobs[index], choice, placed, may_move)
     return placed
 
 
-def _place(placers: Sequence[Placer], job: JobState, choice: Choice, placed: Placed) -> None:
+def _place(placers: Sequence[Placer], job: JobState, choice: Choice, placed: Placed, may_move: bool) -> None:
     """Start, grow or move a job: best fit, else make room, else halve, else stay as it was."""
     index, placer, held = job.index, placers[choice.pool], job.config
     before = placers[job.pool].remove(index) if held is not None else None
@@ -59,7 +61,7 @@ def _place(placers: Sequence[Placer], job: JobState, choice: Choice, placed: Pla
     else:
         floor = choice.least_n or config.n
     while not placer.put(index, config.n):
-        moved = placer.make_room(config.n)
+        moved = placer.make_room(config.n) if may_move else []
         if moved:
             placed.moved += moved
             continue

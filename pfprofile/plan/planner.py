@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from pfprofile.cluster.nodes import Cluster
 from pfprofile.errors import InfeasibleError
 from pfprofile.plan.bounds import least_energy_j, preemptive_bound_s
-from pfprofile.plan.simulator import Options, Outcome, simulate
+from pfprofile.plan.feasibility import check_deadlines_alone, check_power_floor, missed_deadline
+from pfprofile.plan.grid import price_grid
+from pfprofile.plan.simulator import Options, Outcome, Seat, simulate
+from pfprofile.plan.uncertainty import ModelDraws, Spread, spread_of
 from pfprofile.policy.base import Job
-from pfprofile.policy.hulls import STEPS_PER_OCTAVE, grid_index, grid_price, price_breaks
-from pfprofile.policy.registry import make_policy
-from pfprofile.units import format_energy, format_power
+from pfprofile.policy.registry import make_policy, takes
+from pfprofile.units import format_energy
+
+#: up to this many jobs everything is priced afresh at every event
+SMALL = 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,16 +29,24 @@ class Limits:
         budget_j: energy, J.
         power_cap_w: power at every instant, W.
         always_on: nodes stay on.
+        confidence: the budget must hold with this probability; None = as predicted.
+        seed: of the draws of the models' errors.
+        start_s: the plan begins here.
+        under_way: jobs that already run, by job index.
     """
 
     budget_j: float | None = None
     power_cap_w: float | None = None
     always_on: bool = False
+    confidence: float | None = None
+    seed: int = 0
+    start_s: float = 0.0
+    under_way: Mapping[int, Seat] = field(default_factory=dict)
 
     def options(self, record: bool) -> Options:
         """For the simulator."""
         cap = math.inf if self.power_cap_w is None else self.power_cap_w
-        return Options(power_cap_w=cap, always_on=self.always_on, record=record)
+        return Options(cap, self.always_on, record, self.start_s, self.under_way)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +57,13 @@ class Bound:
     avg_jct_s: float
     gap: float
 
+    @classmethod
+    def of(cls, kind: str, bound_s: float, avg_jct_s: float) -> Bound:
+        """The gap of a plan; what is only rounding is no contradiction."""
+        if avg_jct_s < bound_s < avg_jct_s * (1.0 + 1e-9):
+            bound_s = avg_jct_s
+        return cls(kind, bound_s, avg_jct_s / bound_s - 1.0)
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -51,7 +71,8 @@ class Plan:
 
     Attributes:
         outcome: the simulated schedule, with segments.
-        energy_price: λ it was made with, s/J.
+        energy_price: λ it was made with, s/J; None where the policy has none.
+        spread: its draws under the models' errors.
         bound: the least average JCT possible, and the gap.
         lower_bound_j: energy below which no schedule lies.
         least_energy_j: least total energy among the schedules that were tried.
@@ -62,106 +83,89 @@ class Plan:
     cluster: Cluster
     limits: Limits
     policy: str
-    energy_price: float
+    energy_price: float | None
+    spread: Spread
     bound: Bound
     lower_bound_j: float
     least_energy_j: float
 
 
-def price_grid(jobs: Sequence[Job]) -> list[float]:
-    """λ = 0 and the geometric grid over which configurations change; coarser for very many jobs.
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One simulated schedule: JCT, the energy that the budget is held against, λ, and a deadline that it misses."""
 
-    It depends on the jobs only, never on the budget: so a larger budget chooses among more of the same schedules.
-    """
-    seen = {(id(t), job.min_n, job.max_n): t for job in jobs for t in job.tables.values()}
-    breaks = [b for (_, low, high), table in seen.items() for b in price_breaks(table, low, high)]
-    if not breaks:
-        return [0.0]
-    first, last = grid_index(min(breaks)), grid_index(max(breaks))
-    assert first is not None and last is not None
-    step = STEPS_PER_OCTAVE // 4
-    for many in (300, 1500):
-        if len(jobs) > many:
-            step *= 2
-    low = first // step * step - step
-    return [0.0] + [grid_price(k) for k in range(low, last + STEPS_PER_OCTAVE + step, step)]
+    avg_jct_s: float
+    energy_j: float
+    price: float
+    missed: tuple[int, float] | None
 
 
 def make_plan(jobs: Sequence[Job], cluster: Cluster, limits: Limits, policy: str = "pfprofile") -> Plan:
     """The least average JCT within the limits.
 
     Raises:
-        InfeasibleError: the budget is below the least energy found, or the cap below what anything needs.
+        InfeasibleError: the budget is below the least energy found, the cap below what a job needs alone, or a deadline
+            cannot be met; the message says by how much.
     """
-    _check_floor(jobs, cluster, limits)
-    prices = price_grid(jobs) if policy == "pfprofile" and limits.budget_j is not None else [0.0]
-    tried: list[tuple[float, float, float]] = []
-    for price in prices:
-        outcome = _run(jobs, cluster, limits, policy, price, record=False)
-        tried.append((outcome.avg_jct_s, outcome.energy_j, price))
-    least_j = min(energy for _, energy, _ in tried)
-    lower_j = least_energy_j(jobs)
-    budget_j = math.inf if limits.budget_j is None else limits.budget_j
-    within = [t for t in tried if t[1] <= budget_j]
-    if not within:
-        raise InfeasibleError(
-            f"no schedule found within {format_energy(budget_j)}: least_energy_j={_up(least_j)} "
-            f"({format_energy(least_j)}), lower_bound_j={lower_j:.3f}",
-            f"raise the budget to at least {_up(least_j)}J",
-            least_energy_j=_up(least_j),
-            lower_bound_j=lower_j,
-        )
-    _, _, price = min(within)
+    check_power_floor(jobs, cluster, limits.power_cap_w, always_on=limits.always_on)
+    check_deadlines_alone(jobs, limits.start_s)
+    draws = ModelDraws(limits.seed)
+    priced = takes(policy, "energy_price")
+    search = priced and limits.budget_j is not None
+    prices = price_grid(jobs) if search else [0.0]
+    trials = [_try(jobs, cluster, limits, policy, price, draws) for price in prices]
+    price = _choose(trials, jobs, limits)
     outcome = _run(jobs, cluster, limits, policy, price, record=True)
-    bound = _bound("preemptive", preemptive_bound_s(jobs, cluster.n_gpus, limits.budget_j), outcome.avg_jct_s)
-    return Plan(outcome, jobs, cluster, limits, policy, price, bound, lower_j, least_j)
+    bound_s = preemptive_bound_s(jobs, cluster.n_gpus, limits.budget_j, limits.start_s)
+    return Plan(
+        outcome, jobs, cluster, limits, policy, price if priced else None, spread_of(outcome, draws),
+        Bound.of("preemptive", bound_s, outcome.avg_jct_s), least_energy_j(jobs), min(t.energy_j for t in trials),
+    )  # fmt: skip
 
 
 def _run(jobs: Sequence[Job], cluster: Cluster, limits: Limits, policy: str, price: float, *, record: bool) -> Outcome:
-    parameters = {"energy_price": price} if policy == "pfprofile" else {}
+    parameters = {"energy_price": price} if takes(policy, "energy_price") else {}
+    if len(jobs) <= SMALL and takes(policy, "reprice_fraction"):
+        parameters["reprice_fraction"] = 0.0
     return simulate(jobs, cluster, make_policy(policy, **parameters), limits.options(record))
 
 
-def _bound(kind: str, bound_s: float, avg_jct_s: float) -> Bound:
-    if avg_jct_s < bound_s < avg_jct_s * (1.0 + 1e-9):
-        bound_s = avg_jct_s  # rounding, not a contradiction
-    return Bound(kind, bound_s, avg_jct_s / bound_s - 1.0)
+def _try(jobs: Sequence[Job], cluster: Cluster, limits: Limits, policy: str, price: float, draws: ModelDraws) -> Trial:
+    sure = limits.confidence
+    outcome = _run(jobs, cluster, limits, policy, price, record=sure is not None)
+    energy_j = outcome.energy_j
+    if sure is not None:
+        energy_j = max(energy_j, spread_of(outcome, draws).quantile_j(sure))
+    return Trial(outcome.avg_jct_s, energy_j, price, missed_deadline(outcome))
 
 
-def _up(energy_j: float) -> float:
+def _choose(trials: Sequence[Trial], jobs: Sequence[Job], limits: Limits) -> float:
+    """λ of the least average JCT within budget and deadlines."""
+    in_time = [t for t in trials if t.missed is None]
+    if not in_time:
+        best = min(trials, key=lambda t: t.missed[1] if t.missed else 0.0)
+        assert best.missed is not None
+        index, finish_s = best.missed
+        raise InfeasibleError(
+            f"job {jobs[index].name!r} cannot meet its deadline at {jobs[index].deadline_s:g} s: the earliest finish "
+            f"found is {finish_s:.1f} s",
+            "move the deadline, or lower other jobs' min_gpus",
+        )
+    budget_j = math.inf if limits.budget_j is None else limits.budget_j
+    within = [t for t in in_time if t.energy_j <= budget_j]
+    if not within:
+        least_j, lower_j = round_up(min(t.energy_j for t in in_time)), least_energy_j(jobs)
+        sure = f" with confidence {limits.confidence:g}" if limits.confidence is not None else ""
+        raise InfeasibleError(
+            f"no schedule found within {format_energy(budget_j)}{sure}: least_energy_j={least_j} "
+            f"({format_energy(least_j)}), lower_bound_j={lower_j:.3f}",
+            f"raise the budget to at least {least_j}J",
+            least_energy_j=least_j,
+            lower_bound_j=lower_j,
+        )
+    return min(within, key=lambda t: (t.avg_jct_s, t.energy_j, t.price)).price
+
+
+def round_up(energy_j: float) -> float:
     """Rounded up to a millijoule, so that the figure can be given back as a budget."""
     return math.ceil(energy_j * 1e3) / 1e3
-
-
-def _check_floor(jobs: Sequence[Job], cluster: Cluster, limits: Limits) -> None:
-    cap = limits.power_cap_w
-    if cap is None:
-        return
-    if limits.always_on and cap < cluster.floor_w:
-        raise InfeasibleError(
-            f"power cap {format_power(cap)} is below the idle power of the cluster, {format_power(cluster.floor_w)}",
-            "raise --power-cap, or let empty nodes go off",
-        )
-    for job in jobs:
-        need = min(_alone_w(cluster, limits, pool, job) for pool in job.tables)
-        if need > cap:
-            raise InfeasibleError(
-                f"power cap {format_power(cap)} is below the {format_power(need)} that job {job.name!r} needs alone",
-                "raise --power-cap",
-            )
-
-
-def _alone_w(cluster: Cluster, limits: Limits, pool_index: int, job: Job) -> float:
-    """Least power of the cluster with only this job running, W."""
-    pool = cluster.pools[pool_index]
-    table = job.tables[pool_index]
-    floor_w = cluster.floor_w if limits.always_on else 0.0
-    best = math.inf
-    for n in table.counts(job.min_n, job.max_n):
-        gpu_w = min(c.gpu_w for c in table.by_n[n])
-        if limits.always_on:
-            best = min(best, floor_w + n * (gpu_w - pool.idle_w))
-        else:
-            nodes = pool.nodes_for(n)
-            best = min(best, n * gpu_w + nodes * pool.node_w + (nodes * pool.gpus_per_node - n) * pool.idle_w)
-    return best

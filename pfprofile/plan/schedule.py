@@ -74,8 +74,8 @@ def schedule_body(plan: Plan, inputs: dict[str, Any]) -> dict[str, Any]:
             "finish_s": state.finished_s,
             "jct_s": state.finished_s - state.job.submit_s,
             "energy_j": math.fsum(by_job.get(i, [])),
-            "jct_lo_s": None,
-            "jct_hi_s": None,
+            "jct_lo_s": plan.spread.jct_lo_s[i],
+            "jct_hi_s": plan.spread.jct_hi_s[i],
         }
         for i, state in enumerate(outcome.jobs)
     ]
@@ -97,7 +97,7 @@ def schedule_body(plan: Plan, inputs: dict[str, Any]) -> dict[str, Any]:
             "energy_j": limits.budget_j,
             "power_cap_w": limits.power_cap_w,
             "used_fraction": total_j / limits.budget_j if limits.budget_j else None,
-            "probability": None,
+            "probability": plan.spread.probability(limits.budget_j) if limits.budget_j else None,
         },
         "bound": {"kind": plan.bound.kind, "avg_jct_s": plan.bound.avg_jct_s, "gap": plan.bound.gap},
         "inputs": {

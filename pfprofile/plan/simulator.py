@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
 from pfprofile.cluster.nodes import Cluster
@@ -82,6 +82,15 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Seat:
+    """A job that already runs. ``gpus`` are (node, index); None = anywhere, at the cost of a restart."""
+
+    pool: int
+    config: Config
+    gpus: tuple[tuple[int, int], ...] | None
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
     """How to simulate.
 
@@ -89,11 +98,15 @@ class Options:
         power_cap_w: never exceeded; infinite = none.
         always_on: nodes stay on from the first arrival to the last finish.
         record: keep segments.
+        start_s: nothing happens before; earlier arrivals wait for it.
+        under_way: by job index, where a job already sits when the simulation starts.
     """
 
     power_cap_w: float = math.inf
     always_on: bool = False
     record: bool = True
+    start_s: float = 0.0
+    under_way: Mapping[int, Seat] = field(default_factory=dict)
 
 
 class Simulation:
@@ -114,7 +127,7 @@ class Simulation:
         self._begun = [0.0] * len(self.jobs)  # when the job's open segment began
         self._gpus: list[tuple[str, ...]] = [()] * len(self.jobs)
         self._energy = [0.0] * len(self.jobs)
-        self._gpu_w = 0.0  # power of busy GPUs
+        self._gpu_w = self._share_w = 0.0  # power of busy GPUs, and P' of the jobs on them
         self._idle_j = self._node_j = self.peak_w = 0.0
         self.migrations = 0
         self.segments: list[Segment] = []
@@ -129,10 +142,11 @@ class Simulation:
         """
         order = sorted(self.jobs, key=lambda j: (j.job.submit_s, j.index))
         arrival, count = 0, len(order)
-        start = order[0].job.submit_s if order else 0.0
-        self.now_s = start
+        start = max(order[0].job.submit_s, self.options.start_s) if order else self.options.start_s
+        self.now_s = self.state.now_s = start
+        self._seat()
         while True:
-            now = self._next_time(order[arrival].job.submit_s if arrival < count else math.inf)
+            now = self._next_time(max(order[arrival].job.submit_s, start) if arrival < count else math.inf)
             if math.isinf(now):
                 break
             self._advance(now)
@@ -140,14 +154,24 @@ class Simulation:
             state.arrived, state.finished = [], []
             while arrival < count and order[arrival].job.submit_s <= now:
                 job = order[arrival]
-                job.since_s = now
                 state.arrived.append(job)
-                state.waiting[job.index] = job
+                if job.config is None:
+                    job.since_s = now
+                    state.waiting[job.index] = job
                 arrival += 1
             due = self._due(now)
             if state.arrived or state.finished or due or state.bounced:
                 self._decide()
         return self._outcome(start)
+
+    def _seat(self) -> None:
+        """Put jobs that are under way where they are."""
+        for index, seat in self.options.under_way.items():
+            job, placer = self.jobs[index], self.placers[seat.pool]
+            job.started_s = self.now_s
+            block = placer.tree.locate(list(seat.gpus)) if seat.gpus is not None else None
+            if block is not None and placer.put_at(index, block):
+                self._open(job, seat.pool, seat.config, restart=False)
 
     def _next_time(self, arrival_s: float) -> float:
         events = self._events
@@ -187,6 +211,7 @@ class Simulation:
             self._idle_j += idle_w * dt
             self._node_j += node_w * dt
             self.state.spent_j += (self._gpu_w + idle_w + node_w) * dt
+            self.state.share_j += self._share_w * dt
             self.now_s = now
         self.state.now_s = now
 
@@ -215,24 +240,26 @@ class Simulation:
         state.nodes_on = [p.nodes_on for p in self.placers]
         decision = self.policy.decide(state)
         state.bounced, state.shortened = [], False
-        self._apply(decision.changes)
+        self._apply(decision.changes, decision.may_move)
+        if decision.consolidate_price > 0 and state.finished:
+            self._consolidate(decision.consolidate_price)
         if math.isfinite(decision.review_s) and decision.review_s > self.now_s:
             heappush(self._events, (decision.review_s, -1, 0))
         if math.isfinite(self.options.power_cap_w):
             self._hold_cap()
         if not state.running:
-            self._gpu_w = 0.0  # rounding must not pile up over a long trace
+            self._gpu_w = self._share_w = 0.0  # rounding must not pile up over a long trace
         power_w = self.power_w
         if power_w > self.peak_w:
             self.peak_w = power_w
 
     # ── changes ──
 
-    def _apply(self, changes: Mapping[int, Choice | None]) -> None:
+    def _apply(self, changes: Mapping[int, Choice | None], may_move: bool) -> None:
         """Place the changes, then bring times and rates in line."""
         if not changes:
             return
-        placed = place_all(self.placers, self.jobs, changes)
+        placed = place_all(self.placers, self.jobs, changes, may_move)
         state = self.state
         state.shortened = placed.shortened
         for index, result in placed.results.items():
@@ -272,6 +299,7 @@ class Simulation:
                 job.started_s = now
         job.config, job.pool, job.since_s = config, pool, now
         self._gpu_w += config.n * config.gpu_w
+        self._share_w += config.power_w
         self._begun[job.index] = now
         if self.options.record:
             self._gpus[job.index] = self.placers[pool].gpus(job.index)
@@ -310,6 +338,7 @@ class Simulation:
         begun = self._begun[index]
         power_w = config.n * config.gpu_w
         self._gpu_w -= power_w
+        self._share_w -= config.power_w
         job.remaining = max(0.0, job.remaining_at(now))
         job.attained_gpu_s += config.n * (now - job.since_s)
         job.since_s = now
@@ -364,6 +393,41 @@ class Simulation:
             if best is None or rank < best:
                 best, found = rank, (job, lower)
         return found
+
+    def _consolidate(self, price: float) -> None:
+        """Empty the least used node where the energy saved is worth the restarts (at most one move of tenants a call)."""
+        for placer in self.placers:
+            if len(placer.partial) < 2 or self.options.always_on:
+                continue
+            spare = sum(placer.pool.gpus_per_node - placer.used(node) for node in placer.partial)
+            node = min(placer.partial, key=lambda k: (placer.used(k), k))
+            if 2 * placer.used(node) > placer.pool.gpus_per_node:
+                continue
+            if spare - (placer.pool.gpus_per_node - placer.used(node)) < placer.used(node):
+                continue
+            tenants = placer.tenants_of(node)
+            if tenants is None or not self._pays(placer, tenants, price):
+                continue
+            if placer.empty(node, tenants):
+                for tenant in tenants:
+                    self._restart(self.jobs[tenant])
+                    self.migrations += 1
+
+    def _pays(self, placer: Placer, tenants: list[int], price: float) -> bool:
+        """Whether switching off the tenants' node until they would have left is worth moving them."""
+        pool, now = placer.pool, self.now_s
+        moved = [self.jobs[t] for t in tenants]
+        if any(job.ready_s > now or job.since_s == now for job in moved):
+            return False  # just started or moved: let it run first
+        left_s, cost, busy = 0.0, 0.0, 0
+        for job in moved:
+            config = job.config
+            assert config is not None
+            left_s = max(left_s, job.remaining_at(now) / config.speed_per_s)
+            cost += job.job.restart_s(config.n) * (1.0 + price * config.power_w)
+            busy += config.n
+        saved_w = pool.node_w + pool.gpus_per_node * pool.idle_w
+        return price * saved_w * left_s > cost
 
     # ── the result ──
 

@@ -23,6 +23,7 @@ class Job:
         tables: its speed table in each pool it may run in, by pool index.
         deadline_s: latest finish, s from the plan's start; infinite = none.
         rescale_s: fixed cost of a checkpoint and restart; None = 30 + 2·(log2 n + 1).
+        asked_n: GPUs asked for, where somebody did; 0 = ``min_n``.
     """
 
     name: str
@@ -33,6 +34,12 @@ class Job:
     tables: Mapping[int, SpeedTable]
     deadline_s: float = math.inf
     rescale_s: float | None = None
+    asked_n: int = 0
+
+    @property
+    def rigid_n(self) -> int:
+        """GPUs that a policy without elasticity gives it."""
+        return self.asked_n or self.min_n
 
     def restart_s(self, n: int) -> float:
         """Time lost when it is restarted on ``n`` GPUs, s."""
@@ -98,6 +105,7 @@ class State:
         always_on: nodes stay on without work.
         nodes_on: nodes in use, of each pool.
         spent_j: energy used so far.
+        share_j: the part of it that P'(n, f) of the running jobs explains.
         preview_w: the cluster's power if these changes were placed now, W.
     """
 
@@ -114,6 +122,7 @@ class State:
     always_on: bool = False
     nodes_on: list[int] = field(default_factory=list)
     spent_j: float = 0.0
+    share_j: float = 0.0
     preview_w: Callable[[Mapping[int, Choice | None]], float] = lambda changes: 0.0
 
     def active(self) -> list[JobState]:
@@ -137,10 +146,15 @@ class Decision:
     Attributes:
         changes: by job index, in the order in which they should be placed where that matters.
         review_s: ask again at this time even if nothing happens; infinite = no need.
+        consolidate_price: λ at which a node may be emptied by moving its tenants: the energy saved, at this price,
+            must exceed the time and energy of their restarts. 0 = never.
+        may_move: placement may move other jobs to make a block free.
     """
 
     changes: dict[int, Choice | None]
     review_s: float = math.inf
+    consolidate_price: float = 0.0
+    may_move: bool = True
 
 
 @runtime_checkable

@@ -15,10 +15,10 @@ class Fifo:
         free = list(state.free)
         changes: dict[int, Choice | None] = {}
         for job in sorted(state.waiting.values(), key=lambda waiting: waiting.index):
-            pool = next((p for p in job.job.tables if job.job.min_n <= free[p]), None)
+            pool = next((p for p in job.job.tables if job.job.rigid_n <= free[p]), None)
             if pool is None:
                 break
-            config = job.job.tables[pool].fastest(job.job.min_n)
+            config = job.job.tables[pool].fastest(job.job.rigid_n)
             free[pool] -= config.n
             changes[job.index] = Choice(pool, config)
-        return Decision(changes)
+        return Decision(changes, may_move=False)

@@ -12,8 +12,8 @@ from pfprofile.policy.hulls import grid_index, ladder
 from pfprofile.policy.prices import Claim, rank_weights, share, worth_rescaling
 from pfprofile.policy.settle import settle
 
-#: up to this many running jobs every event is priced afresh; above it, once this share of them has changed
-ALWAYS_REPRICE = 24
+#: up to this many running jobs everybody is priced afresh at every event; above it, once this share has changed
+ALWAYS_REPRICE = 8
 REPRICE_FRACTION = 0.15
 #: refused steps looked at when GPUs fall free between full pricings
 GROWTH_TRIES = 12
@@ -27,13 +27,18 @@ class PfprofilePolicy:
     Args:
         energy_price: λ, s of JCT per J.
         known_work: whether remaining work may be used; else admission is by least attained service, all weights 1.
+        reprice_fraction: share of the running jobs that may change before everybody is priced afresh; 0 = at every
+            event, which costs time and is worth a few per cent of JCT where the cluster is overloaded.
     """
 
     name = "pfprofile"
 
-    def __init__(self, energy_price: float = 0.0, known_work: bool = True) -> None:
+    def __init__(
+        self, energy_price: float = 0.0, known_work: bool = True, reprice_fraction: float = REPRICE_FRACTION
+    ) -> None:
         self.energy_price = energy_price
         self.known_work = known_work
+        self.reprice_fraction = reprice_fraction
         self._books: dict[int, Book] = {}
         self._fits: dict[int, Fit] = {}
 
@@ -51,7 +56,7 @@ class PfprofilePolicy:
             from pfprofile.policy.cap import decide_within_cap
 
             decide_within_cap(self, state, changes)
-            return Decision(changes)
+            return Decision(changes, consolidate_price=self.energy_price)
         for pool, book in self._books.items():
             if not book.members:
                 continue
@@ -60,12 +65,12 @@ class PfprofilePolicy:
             running = len(book.members) - len(book.queue)
             if book.at_best and book.wanted <= book.capacity and not book.urgent:
                 self._start_at_best(pool, book, changes)
-            elif running > ALWAYS_REPRICE and book.changed < REPRICE_FRACTION * running and not book.urgent:
+            elif running > ALWAYS_REPRICE and book.changed < self.reprice_fraction * running and not book.urgent:
                 self._patch(pool, book, state, changes)
             else:
                 claims, final = self.price(book, state.now_s, self.energy_price)
                 self.commit(pool, book, claims, final, state.now_s, changes)
-        return Decision(changes)
+        return Decision(changes, consolidate_price=self.energy_price)
 
     def reprice(self, energy_price: float, state: State) -> None:
         """Change λ; everybody is priced afresh at the next decision."""

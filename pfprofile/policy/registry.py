@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 from pfprofile.errors import UsageError, nearest
@@ -20,6 +21,11 @@ def check_policy(name: str) -> None:
     """Raises UsageError where there is no policy of that name; the nearest one is named."""
     if name not in POLICIES:
         raise UsageError(f"unknown policy {name!r}{nearest(name, POLICIES)}", f"one of {', '.join(sorted(POLICIES))}")
+
+
+def takes(name: str, parameter: str) -> bool:
+    """Whether a policy has a parameter, such as ``energy_price``."""
+    return name in POLICIES and parameter in signature(POLICIES[name]).parameters
 
 
 def make_policy(name: str, **parameters: Any) -> Policy:

@@ -25,8 +25,11 @@ from pfprofile.plan.bounds.energy import job_configs
 from pfprofile.policy.base import Job
 
 Floats = NDArray[np.float64]
-#: jobs above which neighbours in size share a block of ranks
-MOST_ROWS = 192
+#: up to this many jobs the assignment is solved exactly; above, ranks are taken in this many blocks
+MOST_ROWS = 160
+BLOCKS = 256
+#: mixtures of run time and GPU time that are tried
+ALPHAS = (0.0, 0.1, 0.3, 0.6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +66,15 @@ def _kinds(jobs: Sequence[Job]) -> list[_Kind]:
 class _Dual:
     """The bound on Σ JCT as a function of (α, λ)."""
 
-    def __init__(self, jobs: Sequence[Job], n_gpus: int, budget_j: float) -> None:
+    def __init__(self, jobs: Sequence[Job], n_gpus: int, budget_j: float, start_s: float) -> None:
         self.kinds = _kinds(jobs)
         self.count = len(jobs)
         self.n_gpus = n_gpus
         self.budget_j = budget_j
-        first = min(job.submit_s for job in jobs)
-        self.delay_s = math.fsum(job.submit_s - first for job in jobs)
+        ready = [max(job.submit_s, start_s) for job in jobs]
+        first = min(ready)
+        self.delay_s = math.fsum(r - first for r in ready)
+        self.waited_s = math.fsum(r - job.submit_s for r, job in zip(ready, jobs, strict=True))
 
     def unit(self, kind: _Kind, alpha: float, price: float, behind: Floats) -> Floats:
         """min over configurations of the cost of a sample, for each number of jobs from here on, (m,)."""
@@ -80,7 +85,7 @@ class _Dual:
 
     def value(self, alpha: float, price: float) -> float:
         """The bound on Σ JCT, s."""
-        constant = -(1.0 - alpha) * self.delay_s - (price * self.budget_j if price > 0 else 0.0)
+        constant = self.waited_s - (1.0 - alpha) * self.delay_s - (price * self.budget_j if price > 0 else 0.0)
         if alpha >= 1.0:
             none = np.zeros(1)
             return constant + math.fsum(
@@ -99,66 +104,74 @@ class _Dual:
         return float(cost[rows, columns].sum())
 
     def _blocks(self, alpha: float, price: float) -> float:
-        """Many jobs: potentials from a coarse problem, made feasible for the fine one (weak duality keeps it valid)."""
-        behind = np.arange(self.count, 0, -1, dtype=np.float64)
+        """Many jobs: blocks of ranks, each charged as its last (cheapest) rank, and any potentials (weak duality).
+
+        With v_b the potential of a rank in block b, Σ_b |b|·v_b + Σ_i min_b (cost_ib − v_b) is below the assignment
+        whatever v is; v is guessed from the jobs' order by size.
+        """
+        ends = np.unique(np.linspace(0, self.count, BLOCKS + 1).astype(np.int64))
+        sizes, lasts = np.diff(ends), ends[1:] - 1
+        behind = (self.count - lasts).astype(np.float64)
         units = [self.unit(kind, alpha, price, behind) for kind in self.kinds]
-        # Each kind's jobs, longest last; a guess of the order: by the cost of the work in the middle rank.
         size = np.empty(self.count)
         for kind, unit in zip(self.kinds, units, strict=True):
-            size[kind.members] = kind.work * unit[self.count // 2]
+            size[kind.members] = kind.work * unit[len(unit) // 2]
         order = np.argsort(size, kind="stable")
-        rank = np.empty(self.count, dtype=np.int64)
-        rank[order] = np.arange(self.count)
-        # v_r: what one more rank is worth to the job sitting there; on top, what each job can make of its best rank.
-        steps = np.zeros(self.count)
+        block = np.empty(self.count, dtype=np.int64)
+        block[order] = np.searchsorted(ends, np.arange(self.count), side="right") - 1
+        # One more block along is worth what its jobs' cost falls by, on average.
+        falls = np.zeros(len(sizes))
         for kind, unit in zip(self.kinds, units, strict=True):
-            places = rank[kind.members]
-            ahead = np.minimum(places + 1, self.count - 1)
-            steps[places] = kind.work * (unit[ahead] - unit[places])
-        v = np.concatenate(([0.0], np.cumsum(steps[:-1])))
-        total = float(v.sum())
+            here = block[kind.members]
+            ahead = np.minimum(here + 1, len(sizes) - 1)
+            falls += np.bincount(here, weights=kind.work * (unit[ahead] - unit[here]), minlength=len(sizes))
+        v = np.concatenate(([0.0], np.cumsum((falls / sizes)[:-1])))
+        total = float((sizes * v).sum())
         for kind, unit in zip(self.kinds, units, strict=True):
-            total += float(_least_rest(kind.work, unit, v).sum())
+            total += float((kind.work[:, None] * unit - v).min(axis=1).sum())
         return total
 
 
-def _least_rest(work: Floats, unit: Floats, v: Floats) -> Floats:
-    """min over ranks of work·unit − v for each job, (m,): the lower envelope of lines in ``work``."""
-    out = np.empty(len(work))
-    for begin in range(0, len(work), 256):
-        part = work[begin : begin + 256]
-        out[begin : begin + 256] = (part[:, None] * unit - v).min(axis=1)
-    return out
-
-
-def preemptive_bound_s(jobs: Sequence[Job], n_gpus: int, budget_j: float | None = None) -> float:
+def preemptive_bound_s(jobs: Sequence[Job], n_gpus: int, budget_j: float | None = None, start_s: float = 0.0) -> float:
     """Average JCT that no schedule within the budget beats, s.
 
     Args:
         jobs: what is to be run.
         n_gpus: GPUs of the cluster, all pools together.
         budget_j: energy, J; None = unlimited.
+        start_s: no job runs before.
     """
     if not jobs:
         return 0.0
-    dual = _Dual(jobs, n_gpus, budget_j if budget_j is not None else math.inf)
-    best = 0.0
-    for alpha in (1.0, 0.0, 0.05, 0.15, 0.3, 0.5, 0.75):
-        best = max(best, _best_price(dual, alpha) if budget_j is not None else dual.value(alpha, 0.0))
+    dual = _Dual(jobs, n_gpus, budget_j if budget_j is not None else math.inf, start_s)
+    if budget_j is None:
+        return max(dual.value(alpha, 0.0) for alpha in (1.0, *ALPHAS)) / len(jobs)
+    best, exponent = _best_price(dual, 1.0, -30.0, 4.0, 24)
+    best = max(best, dual.value(1.0, 0.0))
+    for alpha in ALPHAS:
+        low = -30.0 if exponent is None else exponent - 4.0
+        found, _ = _best_price(dual, alpha, low, 4.0 if exponent is None else exponent + 4.0, 7)
+        best = max(best, found, dual.value(alpha, 0.0))
     return best / len(jobs)
 
 
-def _best_price(dual: _Dual, alpha: float) -> float:
-    """Maximum over λ ≥ 0 of a concave function: octaves first, then golden sections around the best."""
-    exponents = np.arange(-30.0, 3.0, 2.0)
-    values = [dual.value(alpha, float(2.0**e)) for e in exponents]
-    i = int(np.argmax(values))
-    low, high = exponents[max(0, i - 1)], exponents[min(len(exponents) - 1, i + 1)]
-    best = max(values[i], dual.value(alpha, 0.0))
+def _best_price(dual: _Dual, alpha: float, low: float, high: float, steps: int) -> tuple[float, float | None]:
+    """Maximum over log2 λ in an interval by golden sections (the dual is concave in λ), and where it is."""
     ratio = (math.sqrt(5.0) - 1.0) / 2.0
-    for _ in range(8):
-        a, b = high - ratio * (high - low), low + ratio * (high - low)
-        left, right = dual.value(alpha, float(2.0**a)), dual.value(alpha, float(2.0**b))
-        best = max(best, left, right)
-        low, high = (low, b) if left >= right else (a, high)
-    return best
+    best, where = -math.inf, None
+    a, b = high - ratio * (high - low), low + ratio * (high - low)
+    left, right = dual.value(alpha, 2.0**a), dual.value(alpha, 2.0**b)
+    for _ in range(steps):
+        if left >= right:
+            if left > best:
+                best, where = left, a
+            high, b, right = b, a, left
+            a = high - ratio * (high - low)
+            left = dual.value(alpha, 2.0**a)
+        else:
+            if right > best:
+                best, where = right, b
+            low, a, left = a, b, right
+            b = low + ratio * (high - low)
+            right = dual.value(alpha, 2.0**b)
+    return best, where
