@@ -15,7 +15,13 @@ $(STAMP): pyproject.toml constraints.txt
 	$(PIP) install -q -c constraints.txt -e '.[train,dev]'
 	touch $@
 
-demo: setup  ## measure, fit, plan and picture: the whole chain on real input, left in demo/
+# The demo needs less than development does, and a newcomer waits for it.
+$(VENV)/.runs: pyproject.toml constraints.txt
+	test -x $(PY) || python3 -m venv $(VENV)
+	$(PIP) install -q -c constraints.txt -e '.[train,report]'
+	touch $@
+
+demo: $(VENV)/.runs  ## measure, fit, plan and picture: the whole chain on real input, left in demo/
 	PATH="$(abspath $(VENV))/bin:$$PATH" sh examples/demo.sh demo
 
 test: setup  ## all tests

@@ -15,7 +15,6 @@ from pfprofile.train.workload import Facts, Settings
 class ImageClassification:
     """ImageNet-1k classification: 1,281,167 training images of 1000 classes (Russakovsky et al., IJCV 2015)."""
 
-    name: ClassVar[str]
     facts = Facts(
         sample_unit="image",
         samples_per_epoch=1_281_167,

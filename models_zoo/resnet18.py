@@ -11,8 +11,6 @@ from models_zoo._residual import residual_network
 class ResNet18(ImageClassification):
     """Stages of 2, 2, 2, 2 basic blocks."""
 
-    name = "resnet18"
-
     def network(self, classes: int, image_size: int) -> nn.Module:
         """The plain network."""
         return residual_network((2, 2, 2, 2), bottleneck=False, classes=classes, pool=image_size >= 64)

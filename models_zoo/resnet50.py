@@ -11,8 +11,6 @@ from models_zoo._residual import residual_network
 class ResNet50(ImageClassification):
     """Stages of 3, 4, 6, 3 bottleneck blocks."""
 
-    name = "resnet50"
-
     def network(self, classes: int, image_size: int) -> nn.Module:
         """The plain network."""
         return residual_network((3, 4, 6, 3), bottleneck=True, classes=classes, pool=image_size >= 64)

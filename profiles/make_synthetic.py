@@ -35,6 +35,7 @@ SYNC_POWER_SHARE = 0.35
 TIME_NOISE, POWER_NOISE = 0.01, 0.01
 SEED = 20230412
 IDLE_BELOW_STATIC_W = 10.0
+SCALING = ("a0", "p", "kappa", "alpha_r", "beta_r", "alpha_n", "beta_n", "delta_n", "gamma")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,10 @@ def parameters(device: dict[str, float], workload: dict[str, float], setting: Se
     """The joint form's parameters of one workload."""
     share = device["clock_bound_share"]
     largest = setting.batches[-1]
-    values = {name: workload[name] for name in ("a0", "p", "kappa", "alpha_r", "beta_r", "alpha_n", "beta_n", "delta_n", "gamma")}
+    values = {
+        name: workload[name]
+        for name in ("a0", "p", "kappa", "alpha_r", "beta_r", "alpha_n", "beta_n", "delta_n", "gamma")
+    }
     values |= {"a1": (1 - share) * workload["sample_s"], "c1": share * workload["sample_s"]}
     values |= {"P0": device["P0"], "v": device["v"], "phi_knee": device["phi_knee"], "rho": SYNC_POWER_SHARE}
     full_load_s = (values["a0"] ** values["p"] + (workload["sample_s"] * largest) ** values["p"]) ** (1 / values["p"])
@@ -109,7 +113,7 @@ def rows(name: str, theta: np.ndarray, setting: Setting, idle_w: float) -> list[
             "memory_peak_bytes": int(setting.bytes_fixed + setting.bytes_per_sample * batch),
         })  # fmt: skip
     for gpus, nodes in PLACEMENTS:
-        out.append({**_common(name, gpus, nodes, setting.oom_batch, F_MAX_MHZ), "status": "oom", "limited_by": "unknown",
+        out.append({**_common(name, gpus, nodes, setting.oom_batch, F_MAX_MHZ), "status": "oom",
                     "error": f"out of memory at local batch {setting.oom_batch} (synthetic)"})  # fmt: skip
     return out
 

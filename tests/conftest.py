@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,9 @@ import pytest
 from hypothesis import settings
 
 from pfprofile.profile import Profile, ProfileMetadata, WorkloadFacts
+from tests.fake_nvml.plugin import fake, fake_nvml_library, make_fake
+
+__all__ = ["cli", "data", "fake", "fake_nvml_library", "make_fake", "make_profile"]
 
 # Machines differ and share their cores: no test may fail for being slow.
 settings.register_profile("pfprofile", deadline=None)
@@ -66,3 +69,12 @@ def data() -> Path:
     if not folder.is_dir():
         pytest.skip("no real measurements here: set PFPROFILE_DATA (see benchmarks/DATA.md)")
     return folder
+
+
+@pytest.fixture(scope="session")
+def training_host() -> Iterator[Any]:
+    """One host process for all tests that train: importing torch costs seconds."""
+    from pfprofile.train import Host
+
+    with Host(threads=1) as host:
+        yield host

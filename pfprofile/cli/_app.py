@@ -29,7 +29,7 @@ class PfprofileGroup(TyperGroup):
         **extra: Any,
     ) -> Any:
         """Run; in standalone mode the process exits with the code of DESIGN's table."""
-        extra.setdefault("auto_envvar_prefix", "PFPROFILE")
+        self._name_variables()
         prog_name = prog_name or "pfprofile"
         if not standalone_mode:
             return super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
@@ -52,6 +52,16 @@ class PfprofileGroup(TyperGroup):
             code = _usage(error)
         sys.exit(code if isinstance(code, int) else 0)
 
+    def _name_variables(self) -> None:
+        """``PFPROFILE_<COMMAND>_<FLAG>`` after the flag a person sees, not after our parameter's name."""
+        for name, command in self.commands.items():
+            for param in command.params:
+                flag = next((o for o in param.opts if o.startswith("--")), None)
+                if flag and flag != "--help":
+                    param.envvar = f"PFPROFILE_{name}_{flag[2:]}".upper().replace("-", "_")
+                    # Said once, in the root's help: repeated under each flag it would drown the words.
+                    param.show_envvar = False  # type: ignore[attr-defined]
+
 
 def _usage(error: Any) -> int:
     context = getattr(error, "ctx", None)
@@ -68,6 +78,7 @@ app = typer.Typer(
     cls=PfprofileGroup,
     name="pfprofile",
     help="Profile DNN training, model its speed and power, and plan a GPU cluster under an energy budget.",
+    epilog="Every flag can also be set by PFPROFILE_<COMMAND>_<FLAG> or in pfprofile.toml, one table a command.",
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
@@ -104,10 +115,12 @@ COMMANDS: tuple[str, ...] = (
     "fit",
     "predict",
     "pick",
+    "validate",
     "plan",
     "import",
     "merge",
     "show",
+    "report",
     "schema",
 )
 _register()

@@ -18,12 +18,11 @@ _CELLS: Cells = {
     "local_batch": ("batch", str),
     "sm_clock_mhz": ("clock", format_clock),
     "step_time_s": ("step", format_duration),
-    "step_time_lo_s": ("from", format_duration),
-    "step_time_hi_s": ("to", format_duration),
+    "step_interval": ("90 % interval", str),
     "throughput_per_s": ("per s", lambda v: f"{v:.4g}"),
     "power_w": ("power", lambda v: format_power(v, 3)),
     "energy_per_step_j": ("energy", lambda v: format_energy(v, 3)),
-    "extrapolated": ("extrap.", lambda v: "yes" if v else ""),
+    "extrapolated": ("", lambda v: "!" if v else ""),
 }
 
 
@@ -62,4 +61,13 @@ def command(
         head = {"model": name} if len(models) > 1 else {}
         rows += [{**head, **row} for row in model.predict(wanted).rows()]
     more = {"model": ("model", str)} if len(models) > 1 else {}
-    emit(rows, fmt, {**more, **_CELLS}, columns=[*more, *COLUMNS, *PREDICTED])
+    if fmt is Format.table:
+        rows = [{**row, "step_interval": _interval(row["step_time_lo_s"], row["step_time_hi_s"])} for row in rows]
+    outside = "! = outside the measured range: a guess" if any(row["extrapolated"] for row in rows) else ""
+    emit(rows, fmt, {**more, **_CELLS}, columns=[*more, *COLUMNS, *PREDICTED], caption=outside)
+
+
+def _interval(low_s: float, high_s: float) -> str:
+    """``490-507 ms``: one unit where both ends share it."""
+    low, high = format_duration(low_s).split(), format_duration(high_s).split()
+    return f"{low[0]}-{high[0]} {high[1]}" if low[1:] == high[1:] else f"{' '.join(low)}-{' '.join(high)}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pfprofile.cli._output import Cells, Format, FormatOption, emit, notice, say
+from pfprofile.cli._output import Cells, ForceOption, Format, FormatOption, emit, notice, say
 from pfprofile.errors import PartialSweepError, UsageError
 from pfprofile.units import format_bytes, format_clock, format_duration, format_power, parse_duration, parse_int_list
 
@@ -22,46 +22,58 @@ EPILOG = "Example: pfprofile sweep resnet18 --device cpu --gpus 1,2 --batch-size
 MOST_SHOWN = 40
 
 
+Workload = Annotated[str | None, typer.Argument(help="A zoo model, module:Class or file.py:Class.")]
+Gpus = Annotated[str | None, typer.Option(help="GPU counts, e.g. 1,2,4 (CPU: processes).")]
+BatchSizes = Annotated[str, typer.Option(help="Local batch sizes: auto or a list.")]
+Freqs = Annotated[str | None, typer.Option(help="SM clocks: auto, all, default, a list or LO:HI:STEP (MHz).")]
+DeviceKind = Annotated[str, typer.Option(help="auto, cuda or cpu.")]
+Replay = Annotated[str | None, typer.Option(help="Answer from a profile: a file, or a shipped one's name.")]
+AccumSteps = Annotated[str | None, typer.Option(help="Forward passes accumulated in one step: a list.")]
+Precision = Annotated[str | None, typer.Option(help="fp32 (default) or bf16.")]
+ImageSize = Annotated[int | None, typer.Option(help="Short for --set image_size=N.", min=1)]
+Setting = Annotated[list[str] | None, typer.Option("--set", help="A workload setting, KEY=VALUE; may be repeated.")]
+Repeats = Annotated[int | None, typer.Option(help="Trials of each point.", min=1)]
+Steps = Annotated[int | None, typer.Option(help="Steps in a measured window (default: by time).", min=1)]
+Seed = Annotated[int, typer.Option(help="Seed of the order and of the random data.")]
+MaxPoints = Annotated[int | None, typer.Option(help="Measure at most so many points.", min=1)]
+MaxTime = Annotated[str | None, typer.Option(help="Begin no new point after this, e.g. 30min.")]
+Timeout = Annotated[str, typer.Option(help="The longest that one trial may take.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the points and an estimate; measure nothing.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Start over instead of going on.")]
+RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Measure failed trials again.")]
+RequireClocks = Annotated[bool, typer.Option("--require-clocks", help="Fail where clocks cannot be locked.")]
+Shared = Annotated[bool, typer.Option("--shared", help="Measure although others use the GPUs.")]
+AllowMixed = Annotated[bool, typer.Option("--allow-mixed", help="Go on although driver or torch have changed.")]
+Output = Annotated[
+    Path | None, typer.Option("-o", "--output", help="Profile to write; default profiles/<device>/<workload>.parquet.")
+]
+
+
 def command(
-    workload: Annotated[
-        str | None, typer.Argument(help="A zoo model, module:Class or file.py:Class.", show_default=False)
-    ] = None,
-    gpus: Annotated[str | None, typer.Option(help="GPU counts, e.g. 1,2,4 (CPU: processes).")] = None,
-    batch_sizes: Annotated[str, typer.Option(help="Local batch sizes: auto or a list.")] = "auto",
-    freqs: Annotated[
-        str | None, typer.Option(help="SM clocks: auto, all, default, a list or LO:HI:STEP (MHz).")
-    ] = None,
-    device: Annotated[str, typer.Option(help="auto, cuda or cpu.")] = "auto",
-    replay: Annotated[str | None, typer.Option(help="Answer from a profile: a file, or a shipped one's name.")] = None,
-    accum_steps: Annotated[str | None, typer.Option(help="Forward passes accumulated in one step: a list.")] = None,
-    precision: Annotated[str | None, typer.Option(help="fp32 (default) or bf16.")] = None,
-    image_size: Annotated[int | None, typer.Option(help="Short for --set image_size=N.", min=1)] = None,
-    setting: Annotated[
-        list[str] | None, typer.Option("--set", help="A workload setting as KEY=VALUE; may be repeated.")
-    ] = None,
-    repeats: Annotated[int | None, typer.Option(help="Trials of each point.", min=1)] = None,
-    steps: Annotated[int | None, typer.Option(help="Steps in a measured window (default: by time).", min=1)] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the order and of the random data.")] = 0,
-    max_points: Annotated[int | None, typer.Option(help="Measure at most so many points.", min=1)] = None,
-    max_time: Annotated[str | None, typer.Option(help="Begin no new point after this, e.g. 30min.")] = None,
-    timeout: Annotated[str, typer.Option(help="The longest that one trial may take.")] = "10min",
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the points and an estimate; measure nothing.")
-    ] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Start over instead of going on.")] = False,
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Measure failed trials again.")] = False,
-    require_clocks: Annotated[
-        bool, typer.Option("--require-clocks", help="Fail where clocks cannot be locked.")
-    ] = False,
-    shared: Annotated[bool, typer.Option("--shared", help="Measure although others use the GPUs.")] = False,
-    allow_mixed: Annotated[
-        bool, typer.Option("--allow-mixed", help="Go on although driver or torch have changed.")
-    ] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", help="Profile to write; default profiles/<device>/<workload>.parquet."),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the output file if it exists.")] = False,
+    workload: Workload = None,
+    gpus: Gpus = None,
+    batch_sizes: BatchSizes = "auto",
+    freqs: Freqs = None,
+    device: DeviceKind = "auto",
+    replay: Replay = None,
+    accum_steps: AccumSteps = None,
+    precision: Precision = None,
+    image_size: ImageSize = None,
+    setting: Setting = None,
+    repeats: Repeats = None,
+    steps: Steps = None,
+    seed: Seed = 0,
+    max_points: MaxPoints = None,
+    max_time: MaxTime = None,
+    timeout: Timeout = "10min",
+    dry_run: DryRun = False,
+    fresh: Fresh = False,
+    retry_failed: RetryFailed = False,
+    require_clocks: RequireClocks = False,
+    shared: Shared = False,
+    allow_mixed: AllowMixed = False,
+    output: Output = None,
+    force: ForceOption = False,
     fmt: FormatOption = Format.table,
 ) -> None:
     """Read the flags, sweep, print what was measured."""
@@ -69,34 +81,18 @@ def command(
     from pfprofile.sweep import SweepRequest, sweep
     from pfprofile.sweep.request import Reporter
 
-    settings = _settings(setting or [], image_size)
     by_search = batch_sizes.strip().lower() == "auto"
     request = SweepRequest(
-        workload=workload,
-        replay=replay,
-        device=device,
+        workload=workload, replay=replay, device=device, freqs=freqs, precision=precision,
         gpus=tuple(parse_int_list(gpus, what="--gpus")) if gpus else None,
         batch_sizes=None if by_search else tuple(parse_int_list(batch_sizes, what="--batch-sizes")),
         accum_steps=tuple(parse_int_list(accum_steps, what="--accum-steps")) if accum_steps else None,
-        freqs=freqs,
-        settings=settings,
-        precision=precision,
-        repeats=repeats,
-        steps=steps,
-        seed=seed,
-        max_points=max_points,
-        max_time_s=parse_duration(max_time, what="--max-time") if max_time else None,
-        timeout_s=parse_duration(timeout, what="--timeout"),
-        dry_run=dry_run,
-        fresh=fresh,
-        force=force,
-        retry_failed=retry_failed,
-        require_clocks=require_clocks,
-        shared=shared,
-        allow_mixed=allow_mixed,
-        output=output,
-        argv=("pfprofile", *sys.argv[1:]),
-    )
+        settings=_settings(setting or [], image_size), repeats=repeats, steps=steps, seed=seed,
+        max_points=max_points, max_time_s=parse_duration(max_time, what="--max-time") if max_time else None,
+        timeout_s=parse_duration(timeout, what="--timeout"), dry_run=dry_run, fresh=fresh, force=force,
+        retry_failed=retry_failed, require_clocks=require_clocks, shared=shared, allow_mixed=allow_mixed,
+        output=output, argv=("pfprofile", *sys.argv[1:]),
+    )  # fmt: skip
     _show(sweep(request, Reporter(notice, make_progress())), fmt)
 
 

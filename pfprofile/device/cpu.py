@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import time
@@ -11,6 +12,7 @@ from pfprofile.device.base import Reading
 from pfprofile.errors import HardwareError
 
 CPUINFO = Path("/proc/cpuinfo")
+MEMINFO = Path("/proc/meminfo")
 POWERCAP = Path("/sys/class/powercap")
 
 
@@ -53,6 +55,15 @@ def cpu_name(cpuinfo: Path = CPUINFO) -> str:
             if key.strip() == "model name" and value.strip():
                 return " ".join(value.split())
     return f"{platform.machine() or 'unknown'} CPU"
+
+
+def available_bytes(meminfo: Path = MEMINFO) -> float:
+    """Memory that may be used without swapping (MemAvailable); infinite where the kernel does not tell."""
+    if meminfo.is_file():
+        for line in meminfo.read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return float(line.split()[1]) * 1024
+    return math.inf
 
 
 class CpuDevice:

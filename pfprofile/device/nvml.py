@@ -72,7 +72,7 @@ class NvmlDevice:
                 f"the GPUs differ: {', '.join(sorted(set(names)))}", "choose one kind by CUDA_VISIBLE_DEVICES"
             )
         self.name = names[0]
-        driver = self._ask(nvml.nvmlSystemGetDriverVersion)
+        driver = self._ask("nvmlSystemGetDriverVersion")
         self.driver_version = text(driver) if driver is not None else None
         first = self._handles[0]
         self.supported_clocks_mhz = self._clocks(first)

@@ -57,7 +57,8 @@ def grid(
 
 def _points(rows: Sequence[Sequence[float]]) -> Points:
     table = np.array(rows, dtype=np.float64).reshape(-1, len(COLUMNS))
-    return Points(*(table[:, i].astype(np.int64) for i in range(4)), table[:, 4].copy())
+    n, k, b, s, f = table.T
+    return Points.of(n, b, n_nodes=k, accum_steps=s, sm_clock_mhz=f)
 
 
 def from_file(model: FittedModel, path: Path, gpus_per_node: int | None = None) -> Points:

@@ -26,9 +26,7 @@ def find_profiles(targets: Sequence[str]) -> list[tuple[Path, bool]]:
         folder = Path(target)
         if not folder.is_dir():
             if not targets:
-                raise InputError(
-                    f"no folder {folder}/ here", "measure first: pfprofile sweep WORKLOAD, or name a profile"
-                )
+                raise InputError(f"no folder {folder}/ here", "measure first: pfprofile sweep, or name a profile")
             out[find_profile(target)] = True
             continue
         found = [p for p in sorted(folder.rglob("*.parquet")) if not p.name.endswith(".samples.parquet")]

@@ -48,18 +48,16 @@ class Noise(_Strict):
 class ResidualPart(_Strict):
     """Gaussian process on the log residuals of time or power."""
 
-    amplitude: float = Field(ge=0, description="standard deviation of the process, nats")
+    amplitude: float = Field(gt=0, description="standard deviation of the process, nats")
     noise: float = Field(ge=0, description="standard deviation of a single point, nats")
-    values: list[float] = Field(description="log residuals at the inputs; empty = only uncertainty grows with distance")
+    inputs: list[list[float]] = Field(description="log n_gpus, log n_nodes, log local_batch, log φ/0.25 of each")
+    values: list[float] = Field(description="log residual of each")
 
 
 class Residual(_Strict):
     """Residual stage: what the form leaves over, by distance to the measured points."""
 
-    inputs: list[list[float]] = Field(
-        description="log n_gpus, log n_nodes, log local_batch, log clock/0.25 of each point"
-    )
-    time: ResidualPart
+    time: ResidualPart | None = None
     power: ResidualPart | None = None
 
 
@@ -81,9 +79,7 @@ class Domain(_Strict):
     n_nodes: list[int]
     local_batch: list[int]
     accum_steps: list[int]
-    clock_mhz: list[float] = Field(
-        description="locked clocks, MHz; the default clock stands among them if it was measured"
-    )
+    clock_mhz: list[float] = Field(description="clocks, MHz; the default one among them if measured")
     power_limit_w: list[float]
     gpus_one_node: list[int] = Field(description="GPU counts above 1 on one node")
     gpus_per_node_across: list[float] = Field(description="GPUs a node in points that span nodes")
@@ -106,9 +102,7 @@ class PartQuality(_Strict):
 
     in_sample_mape: float
     cv: dict[str, float] = Field(default_factory=dict, description="axis -> MAPE with one value of it left out")
-    coverage: dict[str, float] = Field(
-        default_factory=dict, description="axis -> share of left-out points inside the 90 % interval"
-    )
+    coverage: dict[str, float] = Field(default_factory=dict, description="axis -> share of left-out points in 90 %")
     baselines: dict[str, dict[str, float]] = Field(default_factory=dict, description="baseline -> axis -> MAPE")
 
 
@@ -117,6 +111,35 @@ class Quality(_Strict):
 
     throughput: PartQuality
     power: PartQuality | None = None
+
+
+class WorstRow(_Strict):
+    """A measured point that the model misses."""
+
+    n_gpus: int
+    n_nodes: int
+    local_batch: int
+    sm_clock_mhz: float | None
+    part: Literal["time", "power"]
+    error: float = Field(description="predicted over measured, less 1")
+    measured: float = Field(description="s or W")
+
+
+class NextPoint(_Strict):
+    """A point worth measuring next."""
+
+    n_gpus: int
+    n_nodes: int
+    local_batch: int
+    sm_clock_mhz: float | None
+    reason: str
+
+
+class Advice(_Strict):
+    """Where the model is bad and what would help."""
+
+    worst: list[WorstRow] = Field(default_factory=list)
+    next_points: list[NextPoint] = Field(default_factory=list)
 
 
 class Provenance(_Strict):
@@ -151,6 +174,7 @@ class ModelDocument(_Strict):
     idle_power_w: float | None = None
     converged: bool
     quality: Quality
+    advice: Advice = Field(default_factory=Advice)
     provenance: Provenance
     warnings: list[str] = Field(default_factory=list)
 

@@ -1,4 +1,4 @@
-"""What the data say before any fit: sizes of the times and powers, for data-driven priors; and what is known of GPUs."""
+"""What the data say before any fit: sizes of times and powers, for priors; and what is known of GPUs."""
 
 from __future__ import annotations
 

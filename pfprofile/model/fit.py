@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
@@ -20,12 +20,17 @@ from pfprofile.model.document import (
     PartQuality,
     Provenance,
     Quality,
+    Residual,
+    ResidualPart,
 )
 from pfprofile.model.domain import domain_of
 from pfprofile.model.fitted import FittedModel
 from pfprofile.model.fitting import STARTS, Frame, Problem, Solution, frame_of, pose, solve
 from pfprofile.model.intervals import Spread, spread_of
 from pfprofile.model.observations import Observations, from_profile, idle_power
+from pfprofile.model.points import Floats
+from pfprofile.model.residual import features
+from pfprofile.model.residual_fit import Process, fit_process
 from pfprofile.model.terms import TERMS
 
 if TYPE_CHECKING:
@@ -33,6 +38,8 @@ if TYPE_CHECKING:
 
 FORMS = {"throughput": "floor-pnorm-sync", "power": "static-plus-cv2f"}
 BOUND_TOLERANCE = 1e-3
+#: values that a fit leaves out on one axis to judge itself; `validate` leaves out every one
+FOLDS_IN_FIT = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +78,14 @@ class Context:
         """Read it off a profile that has rows."""
         table = profile.table.select(["status", "local_batch", "idle_power_w"]).to_pydict()
         oom = [b for b, s in zip(table["local_batch"], table["status"], strict=True) if s == "oom"]
-        names = [str(profile.unique(c)[0]) for c in ("workload", "device_name", "precision")]
-        return cls(profile.metadata, *names, idle_power(table), sorted(set(oom)), profile.digest(), profile.n_rows)
+        workload, device, precision = (str(profile.unique(c)[0]) for c in ("workload", "device_name", "precision"))
+        return cls(profile.metadata, workload, device, precision, idle_power(table), sorted(set(oom)),
+                   profile.digest(), profile.n_rows)  # fmt: skip
 
 
 def frame_for(obs: Observations, metadata: ProfileMetadata) -> Frame:
     """The clock frame of a profile."""
-    return frame_of(obs, metadata.default_clock_mhz, metadata.supported_clocks_mhz)
+    return frame_of(obs, metadata.default_clock_mhz, metadata.supported_clocks_mhz, metadata.power_limit_w)
 
 
 def clocks_that_count(obs: Observations, metadata: ProfileMetadata) -> Observations:
@@ -115,16 +123,30 @@ def fit_profile(
     context = Context.of(profile)
     frame = frame_for(obs, profile.metadata)
     fit = fit_observations(obs, frame, context.device_name, context.idle_power_w, starts)
-    from pfprofile.model.validate import cross_validate, with_quality
+    return FittedModel(judged(fit, context, dated=dated))
 
-    document = with_quality(document_of(fit, context, dated=dated), obs, cross_validate(fit, context))
-    return FittedModel(document)
+
+def judged(fit: Fit, context: Context, *, dated: bool, folds: int | None = FOLDS_IN_FIT) -> ModelDocument:
+    """A fit's document with held-out errors, baselines and advice."""
+    from pfprofile.model.advise import advice_of
+    from pfprofile.model.baselines import IN_REPORTS
+    from pfprofile.model.validate import baseline_errors, cross_validate, predict_rows, with_quality
+
+    obs, document = fit.problem.obs, document_of(fit, context, dated=dated)
+    seen = predict_rows(FittedModel(document), obs, fit.problem.frame, np.arange(len(obs)))
+    document = document.model_copy(update={
+        "quality": quality_of(obs, seen.time_s, seen.power_w),
+        "advice": advice_of(document, obs, seen.time_s, seen.power_w),
+    })  # fmt: skip
+    held = cross_validate(fit, context, folds)
+    return with_quality(document, obs, held, {axis: baseline_errors(obs, axis, IN_REPORTS, folds) for axis in held})
 
 
 def document_of(fit: Fit, context: Context, *, dated: bool = False) -> ModelDocument:
     """Write a fit down."""
     obs, metadata = fit.problem.obs, context.metadata
     spread = fit.spread
+    residual, noise = residual_of(fit)
     frame = fit.problem.frame
     facts = Facts(**{n: getattr(metadata.workload, n) for n in Facts.model_fields})
     default = frame.default_mhz if math.isfinite(frame.default_mhz) else frame.f_max_mhz
@@ -132,17 +154,18 @@ def document_of(fit: Fit, context: Context, *, dated: bool = False) -> ModelDocu
         workload=context.workload,
         device_name=context.device_name,
         precision=context.precision,
-        source=metadata.source,
+        source=cast("Literal['measured', 'synthetic', 'imported']", metadata.source),
         facts=facts,
         forms={"throughput": FORMS["throughput"], "power": FORMS["power"] if obs.has_power else None},
         parameters=parameters_of(fit),
         covariance=Covariance(names=[TERMS[j].name for j in spread.indices], matrix=spread.covariance.tolist()),
-        noise=Noise(time=spread.sigma_time, power=_known(spread.sigma_power), dof=spread.dof),
+        noise=noise,
+        residual=residual,
         clocks=clocks_of(fit, metadata),
         domain=domain_of(obs, default, metadata.gpus_per_node, context.oom_batches),
         idle_power_w=context.idle_power_w,
         converged=fit.solution.converged,
-        quality=quality_of(fit),
+        quality=quality_of(obs, fit.solution.values.time_s, fit.solution.values.power_w),
         provenance=Provenance(
             profile_digest=context.digest,
             rows=context.rows,
@@ -154,6 +177,31 @@ def document_of(fit: Fit, context: Context, *, dated: bool = False) -> ModelDocu
         ),
         warnings=warnings_of(fit, context),
     )
+
+
+def residual_of(fit: Fit) -> tuple[Residual | None, Noise]:
+    """The residual stage, and the noise that is left where it stands."""
+    obs, values, spread = fit.problem.obs, fit.solution.values, fit.spread
+    inputs = features(fit.problem.design.at_clock(values.phi))
+    powered = np.flatnonzero(np.isfinite(obs.power_w))
+    time = fit_process(inputs, np.log(obs.step_time_s / values.time_s))
+    power = fit_process(inputs[powered], np.log(obs.power_w[powered] / values.power_w[powered]))
+    noise = Noise(
+        time=min(time.noise, spread.sigma_time) if time else spread.sigma_time,
+        power=min(power.noise, spread.sigma_power) if power else _known(spread.sigma_power),
+        dof=spread.dof,
+    )
+    if time is None and power is None:
+        return None, noise
+    return Residual(time=_part(time, inputs), power=_part(power, inputs[powered])), noise
+
+
+def _part(process: Process | None, inputs: Floats) -> ResidualPart | None:
+    if process is None:
+        return None
+    return ResidualPart(amplitude=process.amplitude, noise=process.noise,
+                        inputs=np.round(inputs[process.rows], 9).tolist(),
+                        values=process.values.tolist())  # fmt: skip
 
 
 def _known(value: float) -> float | None:
@@ -203,14 +251,13 @@ def clocks_of(fit: Fit, metadata: ProfileMetadata) -> Clocks:
                   cap_inferred=inferred, achieved_share=share if abs(share - 1) > 1e-3 else 1.0)  # fmt: skip
 
 
-def quality_of(fit: Fit) -> Quality:
-    """In-sample errors of the bare form."""
-    obs, values = fit.problem.obs, fit.solution.values
+def quality_of(obs: Observations, time_s: Floats, power_w: Floats) -> Quality:
+    """In-sample errors of predictions, (m,)."""
     powered = np.isfinite(obs.power_w)
-    time = float(np.mean(np.abs(values.time_s / obs.step_time_s - 1)))
+    time = float(np.mean(np.abs(time_s / obs.step_time_s - 1)))
     power = None
     if powered.any():
-        power = PartQuality(in_sample_mape=float(np.mean(np.abs(values.power_w / obs.power_w - 1)[powered])))
+        power = PartQuality(in_sample_mape=float(np.mean(np.abs(power_w / obs.power_w - 1)[powered])))
     return Quality(throughput=PartQuality(in_sample_mape=time), power=power)
 
 

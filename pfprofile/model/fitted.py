@@ -45,7 +45,7 @@ class FittedModel:
             self._theta[INDEX[parameter.name]] = parameter.value
         self._indices = [INDEX[name] for name in document.covariance.names]
         self._covariance = np.array(document.covariance.matrix, dtype=np.float64).reshape(len(self._indices), -1)
-        self._field = ResidualField(document.residual, self.has_power)
+        self._field = ResidualField(document.residual)
 
     @property
     def workload(self) -> str:
@@ -152,7 +152,9 @@ class FittedModel:
         power = power_half = np.full(len(design.n), math.nan)
         if self.has_power:
             shift, variance = self._field.posterior(x, "power", far)
-            power = np.where(values.capped, values.power_w, values.power_w * np.exp(shift))
+            power = values.power_w * np.exp(shift)
+            # What the form leaves over does not lift the power above its limit.
+            power = np.where(cap_w < power, np.maximum(values.power_w, np.minimum(power, cap_w)), power)
             power_half = quantile * np.sqrt(self._variance(j_power) + (noise.power or 0.0) ** 2 + variance)
         return Answer(time, time_half, power, power_half)
 
@@ -185,8 +187,16 @@ class FittedModel:
             extrapolated=far,
         )
 
+    def uncertainty(self, points: Points) -> tuple[Floats, Floats, float]:
+        """Parts of the variance of log time: loadings (m, q) on the covariance, the residual stage's, the noise."""
+        design = self.design(points)
+        values = evaluate(self._theta, design, self._caps(len(points), None), jacobian=True)
+        inside = np.zeros(len(points), dtype=np.bool_)
+        _, variance = self._field.posterior(features(design.at_clock(values.phi)), "time", inside)
+        return self._loadings(values)[0], variance, self.document.noise.time
+
     def _variance(self, loadings: Floats) -> Floats:
-        return np.einsum("ij,jk,ik->i", loadings, self._covariance, loadings)
+        return np.asarray(np.einsum("ij,jk,ik->i", loadings, self._covariance, loadings), dtype=np.float64)
 
     def draws(self, points: Points, n_draws: int, seed: int) -> tuple[Floats, Floats]:
         """Joint samples from the model's uncertainty, for all points at once.
@@ -212,8 +222,11 @@ class FittedModel:
         delta = rng.standard_normal((n_draws, root.shape[1])) @ root.T
         x = features(design.at_clock(values.phi))
         out = []
-        for part, base, loading, sigma in (("time", values.time_s, j_time, document.noise.time),
-                                           ("power", values.power_w, j_power, document.noise.power or 0.0)):  # fmt: skip
+        parts = (
+            ("time", values.time_s, j_time, document.noise.time),
+            ("power", values.power_w, j_power, document.noise.power or 0.0),
+        )
+        for part, base, loading, sigma in parts:
             shift, variance = self._field.posterior(x, part, far > 1)
             field = self._field.smooth(x, n_draws, rng)
             error = delta @ loading.T + field * np.sqrt(variance + sigma**2)

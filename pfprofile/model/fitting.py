@@ -1,7 +1,4 @@
-"""Fit the joint form: soft-L1 least squares on log residuals, log parameters, ridge, several starts.
-
-scipy is imported inside the functions, so that a program that only predicts never loads it.
-"""
+"""Fit the joint form: soft-L1 least squares on log residuals, log parameters, ridge, several starts."""
 
 from __future__ import annotations
 
@@ -14,10 +11,11 @@ from pfprofile.model.forms import Values, evaluate, to_inner
 from pfprofile.model.freeze import Frozen, frozen_terms
 from pfprofile.model.observations import Observations
 from pfprofile.model.points import Floats
+from pfprofile.model.saturation import inferred_cap_w
+from pfprofile.model.solver import minimise
 from pfprofile.model.terms import TERMS, Design
 
 RIDGE = 0.02
-SOFT_L1_SCALE = 0.05
 #: starts beside the priors: shape parameters from which narrow valleys are reached
 STARTS: tuple[dict[str, float], ...] = ({}, {"p": 6.0, "gamma": 1.2}, {"p": 1.2, "gamma": 5.0})
 
@@ -29,7 +27,7 @@ class Frame:
     Attributes:
         f_max_mhz: clock at φ = 1; NaN where no clock is known.
         default_mhz: clock of an unlocked GPU, MHz; NaN where unknown (then φ = 1).
-        cap_w: power limit that held clocks down though it was not recorded; NaN = none.
+        cap_w: power limit of rows that do not record one: the device's, or one read off a plateau; NaN = none.
     """
 
     f_max_mhz: float
@@ -44,16 +42,22 @@ class Frame:
         return np.asarray(np.where(np.isfinite(clock_mhz), clock_mhz, default) / self.f_max_mhz, dtype=np.float64)
 
 
-def frame_of(obs: Observations, default_mhz: float | None = None, supported_mhz: tuple[float, ...] = ()) -> Frame:
+def frame_of(
+    obs: Observations,
+    default_mhz: float | None = None,
+    supported_mhz: tuple[float, ...] = (),
+    power_limit_w: float | None = None,
+) -> Frame:
     """The clock frame of a data set, from its rows and what its metadata say."""
+    cap_w = power_limit_w if power_limit_w is not None else inferred_cap_w(obs)
     clocks = obs.clock_mhz[np.isfinite(obs.clock_mhz)]
     unlocked = obs.achieved_mhz[~np.isfinite(obs.requested_mhz) & np.isfinite(obs.achieved_mhz)]
     if default_mhz is None and np.isfinite(obs.requested_mhz).any() and len(unlocked):
         default_mhz = float(np.median(unlocked))
     known = [*clocks, *supported_mhz, *([default_mhz] if default_mhz else [])]
     if not known:
-        return Frame(np.nan, np.nan)
-    return Frame(float(max(known)), float(default_mhz) if default_mhz else np.nan)
+        return Frame(np.nan, np.nan, cap_w)
+    return Frame(float(max(known)), float(default_mhz) if default_mhz else np.nan, cap_w)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,7 @@ def pose(obs: Observations, frame: Frame, device_name: str = "", idle_power_w: f
     design = design_of(obs, frame)
     facts = facts_of(obs, design.phi, device_name, idle_power_w)
     cap = caps_of(obs, frame) if obs.has_power else np.full(len(obs), np.nan)
-    return Problem(obs, design, cap, facts, frozen_terms(obs, facts), frame)
+    return Problem(obs, design, cap, facts, frozen_terms(obs, facts, cap), frame)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +123,60 @@ class Solution:
     message: str
 
 
+class _System:
+    """A problem as the solver sees it: residuals and Jacobian over the free parameters, ridge rows last."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem, self._free = problem, problem.free
+        self.terms = [TERMS[j] for j in self._free]
+        self._base = problem.start()
+        self.center = self.inner(self._base)
+        self.bounds = (
+            np.array([t.inner(t.lower) for t in self.terms]),
+            np.array([t.inner(t.upper) for t in self.terms]),
+        )
+        self._weight = np.array([RIDGE / t.sd for t in self.terms])
+        self._powered = np.isfinite(problem.obs.power_w)
+        self._target = np.log(np.concatenate([problem.obs.step_time_s, problem.obs.power_w[self._powered]]))
+        self._last: tuple[bytes, Values] | None = None
+
+    def inner(self, theta: Floats, **changes: float) -> Floats:
+        """Free parameters of all parameter values, some of them changed."""
+        return np.array([t.inner(changes.get(t.name, theta[j])) for j, t in zip(self._free, self.terms, strict=True)])
+
+    def outer(self, x: Floats) -> Floats:
+        """All parameter values."""
+        theta = self._base.copy()
+        theta[self._free] = [t.outer(v) for t, v in zip(self.terms, x, strict=True)]
+        return theta
+
+    def starts(self, count: int) -> list[Floats]:
+        """The priors, and the same with other shapes."""
+        return [self.inner(self._base, **shape) for shape in STARTS[: max(1, count)]]
+
+    def _at(self, x: Floats) -> Values:
+        # The solver asks for residuals and Jacobian at the same x in turn.
+        key = x.tobytes()
+        if self._last is None or self._last[0] != key:
+            problem = self._problem
+            values = evaluate(self.outer(x), problem.design, problem.cap_w, jacobian=True, power=problem.obs.has_power)
+            self._last = (key, values)
+        return self._last[1]
+
+    def residuals(self, x: Floats) -> Floats:
+        """Log predicted over log measured, and the ridge."""
+        values = self._at(x)
+        predicted = np.log(np.concatenate([values.time_s, values.power_w[self._powered]]))
+        return np.concatenate([predicted - self._target, self._weight * (x - self.center)])
+
+    def jacobian(self, x: Floats) -> Floats:
+        """Their derivatives."""
+        values, theta = self._at(x), self.outer(x)
+        assert values.d_log_time is not None and values.d_log_power is not None
+        rows = np.vstack([values.d_log_time, values.d_log_power[self._powered]])
+        return np.vstack([to_inner(rows, theta)[:, self._free], np.diag(self._weight)])
+
+
 def solve(problem: Problem, starts: int = len(STARTS)) -> Solution:
     """Fit the free parameters.
 
@@ -126,54 +184,8 @@ def solve(problem: Problem, starts: int = len(STARTS)) -> Solution:
         problem: the data, posed.
         starts: how many of `STARTS` to try; the least cost wins.
     """
-    from scipy.optimize import least_squares
-
-    free = problem.free
-    terms = [TERMS[j] for j in free]
-    base = problem.start()
-    center = np.array([t.inner(base[j]) for j, t in zip(free, terms, strict=True)])
-    lower = np.array([t.inner(t.lower) if t.lower > 0 or not t.log else -700.0 for t in terms])
-    upper = np.array([t.inner(t.upper) for t in terms])
-    weight = np.array([RIDGE / t.sd for t in terms])
-    log_time = np.log(problem.obs.step_time_s)
-    powered = np.isfinite(problem.obs.power_w)
-    log_power = np.log(problem.obs.power_w[powered])
-    cache: dict[bytes, Values] = {}
-
-    def outer(x: Floats) -> Floats:
-        theta = base.copy()
-        theta[free] = [t.outer(v) for t, v in zip(terms, x, strict=True)]
-        return theta
-
-    def at(x: Floats) -> Values:
-        key = x.tobytes()
-        if key not in cache:
-            cache.clear()
-            cache[key] = evaluate(outer(x), problem.design, problem.cap_w, jacobian=True)
-        return cache[key]
-
-    def residuals(x: Floats) -> Floats:
-        values = at(x)
-        return np.concatenate([np.log(values.time_s) - log_time, np.log(values.power_w[powered]) - log_power,
-                               weight * (x - center)])  # fmt: skip
-
-    def jacobian(x: Floats) -> Floats:
-        values, theta = at(x), outer(x)
-        assert values.d_log_time is not None and values.d_log_power is not None
-        return np.vstack([to_inner(values.d_log_time, theta)[:, free],
-                          to_inner(values.d_log_power[powered], theta)[:, free], np.diag(weight)])  # fmt: skip
-
-    best: Solution | None = None
-    for shape in STARTS[: max(1, starts)]:
-        x0 = np.array([t.inner(shape.get(t.name, base[j])) for j, t in zip(free, terms, strict=True)])
-        if best is not None and np.array_equal(x0, center):
-            continue  # none of the shapes is free: the same start again
-        x0 = np.clip(x0, lower + 1e-6, upper - 1e-6)
-        found = least_squares(residuals, x0, jac=jacobian, bounds=(lower, upper), loss="soft_l1",
-                              f_scale=SOFT_L1_SCALE, x_scale="jac", max_nfev=200, ftol=1e-8, xtol=1e-8, gtol=1e-9)  # fmt: skip
-        if best is None or found.cost < best.cost:
-            theta = outer(found.x)
-            values = evaluate(theta, problem.design, problem.cap_w, jacobian=True)
-            best = Solution(theta, float(found.cost), values, bool(found.status > 0), str(found.message))
-    assert best is not None
-    return best
+    system = _System(problem)
+    found = minimise(system.residuals, system.jacobian, system.starts(starts), system.bounds)
+    theta = system.outer(found.x)
+    values = evaluate(theta, problem.design, problem.cap_w, jacobian=True)
+    return Solution(theta, found.cost, values, found.converged, found.message)

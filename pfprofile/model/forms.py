@@ -6,7 +6,7 @@
     u   = s·T_c/T
     D1  = (e0 + e1·b)/T_c(n=1, φ=1)
     P   = P0 + φ·V̂²·D1·(u + (1−u)·ρ)
-    cap: φ ← min(φ, root of P(φ) = P_lim), for T and P alike
+    cap: P_c = (P^−q + (η·P_lim)^−q)^(−1/q), φ ← the root of P(φ) = P_c (not below φ_min), for T and P alike
 
 Sources: the p-norm of computing and synchronising is AdaptDL's (Qiao et al., OSDI 2021, eq. 10); power as a static
 part plus C·V²·f is the CMOS law; the shape of V over f follows measured A100, A40, V100 and Titan Xp curves.
@@ -21,9 +21,14 @@ import numpy as np
 from pfprofile.model.points import Bools, Floats
 from pfprofile.model.terms import INDEX, PHI, TERMS, Design, stage
 
-#: no GPU runs below this share of its highest clock
-LOWEST_PHI = 0.1
+#: lowest relative clock that is considered under a cap
+LOWEST_PHI = 0.03
+#: exponent that keeps the capped clock above φ_min smoothly
+FLOOR_SHARPNESS = 8.0
+#: (P/limit)^q below which a limit changes nothing that matters
+CAP_REACH = 1e-4
 _TINY = 1e-300
+ROOT_STEPS, ROOT_TOLERANCE = 40, 1e-10
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +54,9 @@ class Values:
     d_log_power: Floats | None = None
 
 
-def evaluate(theta: Floats, d: Design, cap_w: Floats | None = None, *, jacobian: bool = False) -> Values:
+def evaluate(
+    theta: Floats, d: Design, cap_w: Floats | None = None, *, jacobian: bool = False, power: bool = True
+) -> Values:
     """Step time and power of configurations, under a power cap where one is given.
 
     Args:
@@ -57,43 +64,83 @@ def evaluate(theta: Floats, d: Design, cap_w: Floats | None = None, *, jacobian:
         d: the configurations; ``d.phi`` is the requested relative clock.
         cap_w: power limit of one GPU, W, (m,); NaN = none.
         jacobian: also return the derivatives.
+        power: False leaves power out (1 W everywhere), where only the time is wanted and no cap is given.
     """
-    if cap_w is None or not np.isfinite(cap_w).any():
-        return _free(theta, d, jacobian)
-    phi, capped = reached_phi(theta, d, cap_w)
+    free = _free(theta, d, jacobian, power)
+    near = np.zeros(len(d.n), dtype=np.bool_) if cap_w is None else np.isfinite(cap_w)
+    if cap_w is not None and near.any():
+        sharp = float(theta[INDEX["q"]])
+        # Far below a sharp limit nothing happens; there the free values stand.
+        near &= free.power_w > CAP_REACH ** (1 / sharp) * np.where(near, cap_w, 1.0)
+    if cap_w is None or not near.any():
+        return free
+    held, d_phi = _capped_clock(theta, d.take(near), cap_w[near], free, near)
+    phi = d.phi.copy()
+    phi[near] = held
     values = _free(theta, d.at_clock(phi), jacobian)
-    at_floor = capped & (phi <= LOWEST_PHI)
-    on_cap = capped & ~at_floor
-    if jacobian and on_cap.any():
-        assert values.d_log_time is not None and values.d_log_power is not None
-        # Implicit function theorem on P(θ, φ) = P_lim: dφ/dθ = −P_θ/P_φ.
-        jt, jp = values.d_log_time[on_cap], values.d_log_power[on_cap]
-        slope = -jp[:, :PHI] / jp[:, PHI:]
-        jt[:, :PHI] += jt[:, PHI:] * slope
-        jt[:, PHI] = 0.0
-        values.d_log_time[on_cap] = jt
-        values.d_log_power[on_cap] = 0.0
-    return Values(values.time_s, values.power_w, values.compute_share, phi, capped,
+    if jacobian and d_phi is not None:
+        for j_log in (values.d_log_time, values.d_log_power):
+            assert j_log is not None
+            j_log[near] = j_log[near, PHI:] * d_phi + np.where(np.arange(PHI + 1) == PHI, 0.0, j_log[near])
+    return Values(values.time_s, values.power_w, values.compute_share, phi, phi < d.phi * (1 - 1e-3),
                   values.d_log_time, values.d_log_power)  # fmt: skip
 
 
-def reached_phi(theta: Floats, d: Design, cap_w: Floats) -> tuple[Floats, Bools]:
-    """The relative clock under a power cap: the requested one, or the root of P(φ) = cap by bisection.
+def _capped_clock(theta: Floats, d: Design, limit: Floats, free: Values, rows: Bools) -> tuple[Floats, Floats | None]:
+    """The relative clock under a power limit, and its derivatives (by the requested clock last).
 
-    P rises with φ, so the root is unique. Returns the clocks and which rows are held down.
+    The mean power becomes P_c = (P^−q + (η·limit)^−q)^(−1/q); the clock is the root of P(φ) = P_c, but no lower than
+    about φ_min: φ = (root^8 + φ_min^8)^(1/8). Sharp for a large q.
     """
-    phi = d.phi.copy()
-    capped = np.isfinite(cap_w) & (_free(theta, d, False).power_w > cap_w)
-    if capped.any():
-        sub, limit = d.take(capped), cap_w[capped]
-        low, high = np.full(len(limit), LOWEST_PHI), sub.phi.copy()
-        for _ in range(30):
-            middle = 0.5 * (low + high)
-            above = _free(theta, sub.at_clock(middle), False).power_w > limit
-            high = np.where(above, middle, high)
-            low = np.where(above, low, middle)
-        phi[capped] = np.where(low > LOWEST_PHI, low, LOWEST_PHI)
-    return phi, capped
+    q, eta, low = (float(theta[INDEX[name]]) for name in ("q", "eta", "phi_min"))
+    power = free.power_w[rows]
+    x, y = 1 / power, 1 / (eta * limit)
+    inverse, by_x, by_y, by_q = _norm(x, y, q)
+    target = 1 / inverse
+    root, bound = root_phi(theta, d, target)
+    phi_soft, by_root, by_low, _ = _norm(root, np.full_like(root, low), FLOOR_SHARPNESS)
+    held = np.minimum(phi_soft, d.phi)
+    if free.d_log_power is None:
+        return held, None
+    # P_c by θ: through the free power, η and q.
+    d_target = (target**2 * by_x * x)[:, None] * free.d_log_power[rows]
+    d_target[:, INDEX["eta"]] += target**2 * by_y * y / eta
+    d_target[:, INDEX["q"]] -= target**2 * by_q
+    # Implicit function theorem on P(θ, φ) = P_c: dφ = (dP_c − P_θ)/P_φ.
+    at_root = _free(theta, d.at_clock(root), True)
+    assert at_root.d_log_power is not None
+    slope = at_root.power_w[:, None] * at_root.d_log_power
+    own = slope.copy()
+    own[:, PHI] = 0.0
+    d_root = np.where(bound[:, None], 0.0, (d_target - own) / slope[:, PHI:])
+    d_phi = by_root[:, None] * d_root
+    d_phi[:, INDEX["phi_min"]] += by_low
+    asked = np.zeros(PHI + 1)
+    asked[PHI] = 1.0
+    return held, np.where((phi_soft > d.phi)[:, None], asked, d_phi)
+
+
+def root_phi(theta: Floats, d: Design, target_w: Floats) -> tuple[Floats, Bools]:
+    """Relative clocks at which the power is ``target_w``, at most ``d.phi``; and where even `LOWEST_PHI` needs more.
+
+    P rises with φ, so the root is unique. Regula falsi in the Illinois variant, for all rows at once.
+    """
+    low, high = np.full(len(target_w), LOWEST_PHI), d.phi.copy()
+    y_low, y_high = (_free(theta, d.at_clock(f), False).power_w - target_w for f in (low, high))
+    bound, side = y_low >= 0, np.zeros(len(target_w))
+    middle = high
+    for _ in range(ROOT_STEPS):
+        middle = np.clip(low - y_low * (high - low) / np.maximum(y_high - y_low, _TINY), low, high)
+        y = _free(theta, d.at_clock(middle), False).power_w - target_w
+        if np.abs(np.where(bound, 0.0, y) / target_w).max() < ROOT_TOLERANCE:
+            break
+        up = y > 0
+        # An end that stays put twice counts half, so that the other one moves past the root.
+        y_low = np.where(up, np.where(side > 0, 0.5 * y_low, y_low), y)
+        y_high = np.where(up, y, np.where(side < 0, 0.5 * y_high, y_high))
+        low, high = np.where(up, low, middle), np.where(up, middle, high)
+        side = np.where(up, 1.0, -1.0)
+    return np.where(bound, LOWEST_PHI, middle), bound
 
 
 def _norm(x: Floats, y: Floats, p: float) -> tuple[Floats, Floats, Floats, Floats]:
@@ -136,7 +183,7 @@ def _compute(theta: Floats, d: Design, jacobian: bool) -> tuple[Floats, Floats |
     return time, jac
 
 
-def _free(theta: Floats, d: Design, jacobian: bool) -> Values:
+def _free(theta: Floats, d: Design, jacobian: bool, with_power: bool = True) -> Values:
     """The form without a cap."""
     kappa, gamma = theta[INDEX["kappa"]], float(theta[INDEX["gamma"]])
     j_sync = np.zeros((len(d.n), PHI + 1)) if jacobian else None
@@ -155,7 +202,10 @@ def _free(theta: Floats, d: Design, jacobian: bool) -> Values:
         j_time[:, INDEX["gamma"]] += d_gamma
         j_time /= time[:, None]
         j_share = share[:, None] * (j_compute / compute[:, None] - j_time)
-    power, j_power = _power(theta, d, share, j_share)
+    if with_power:
+        power, j_power = _power(theta, d, share, j_share)
+    else:
+        power, j_power = np.ones_like(time), np.zeros((len(time), PHI + 1)) if jacobian else None
     return Values(time, power, share, d.phi, np.zeros(len(d.n), dtype=np.bool_), j_time, j_power)
 
 
@@ -200,4 +250,4 @@ def _power(theta: Floats, d: Design, share: Floats, j_share: Floats | None) -> t
 def to_inner(jac: Floats, theta: Floats) -> Floats:
     """Derivatives by the values as derivatives by the solver's (log) parameters; drops the φ column."""
     chain = np.array([theta[j] if t.log else 1.0 for j, t in enumerate(TERMS)])
-    return jac[:, :PHI] * chain
+    return np.asarray(jac[:, :PHI] * chain, dtype=np.float64)

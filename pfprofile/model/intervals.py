@@ -8,14 +8,16 @@ from statistics import NormalDist
 
 import numpy as np
 
-from pfprofile.model.fitting import SOFT_L1_SCALE, Problem, Solution
+from pfprofile.model.fitting import Problem, Solution
 from pfprofile.model.forms import to_inner
 from pfprofile.model.points import Floats
+from pfprofile.model.solver import SOFT_L1_SCALE
 from pfprofile.model.terms import TERMS
 
 #: no model of a clock axis is trusted below this, nats
 CLOCK_SIGMA_FLOOR = 0.01
 SIGMA_FLOOR = 0.002
+ENOUGH_FOR_A_QUANTILE = 20
 WEAK_NORM = 1e-3
 WEAK_LOG_SD = 1.0
 #: how far past the measured domain intervals widen
@@ -59,7 +61,7 @@ def spread_of(problem: Problem, solution: Solution) -> Spread:
     sigma_t, sigma_p = _raw_sigma(r_time, w_time), _raw_sigma(r_power, w_power)
     for _ in range(3):  # sigma and effective parameters depend on each other; it settles at once
         info = (j_time.T * w_time) @ j_time / sigma_t**2 + (j_power.T * w_power) @ j_power / sigma_p**2
-        covariance = np.linalg.pinv(info + prior, hermitian=True)
+        covariance = np.asarray(np.linalg.pinv(info + prior, hermitian=True), dtype=np.float64)
         used = float(np.trace(covariance @ info))
         total = len(r_time) + len(r_power)
         share = total / max(total - used, 1.0)
@@ -82,9 +84,13 @@ def _weights(residual: Floats) -> Floats:
 
 
 def _raw_sigma(residual: Floats, weight: Floats) -> float:
+    """Spread of residuals: their soft-L1 root mean square, or what a normal 90 % interval needs, if that is more."""
     if not len(residual):
         return 1.0
-    return max(math.sqrt(float(np.sum(weight * residual**2) / np.sum(weight))), SIGMA_FLOOR)
+    sigma = math.sqrt(float(np.sum(weight * residual**2) / np.sum(weight)))
+    if len(residual) >= ENOUGH_FOR_A_QUANTILE:
+        sigma = max(sigma, float(np.quantile(np.abs(residual), 0.9)) / NormalDist().inv_cdf(0.95))
+    return max(sigma, SIGMA_FLOOR)
 
 
 def _weak(joint: Floats, covariance: Floats, free: list[int]) -> dict[str, str]:

@@ -190,10 +190,14 @@ def _collapse(raw: Mapping[str, Floats]) -> Observations:
 
     start = first[order]
     return Observations(
-        *(raw[name][start] for name in ("n_gpus", "n_nodes", "local_batch", "accum_steps", "requested_clock_mhz")),
-        middle("achieved_clock_mhz"),
-        raw["power_limit_w"][start],
-        middle("step_time_s"),
-        middle("power_w"),
-        repeats,
+        n_gpus=raw["n_gpus"][start],
+        n_nodes=raw["n_nodes"][start],
+        local_batch=raw["local_batch"][start],
+        accum_steps=raw["accum_steps"][start],
+        requested_mhz=raw["requested_clock_mhz"][start],
+        achieved_mhz=middle("achieved_clock_mhz"),
+        power_limit_w=raw["power_limit_w"][start],
+        step_time_s=middle("step_time_s"),
+        power_w=middle("power_w"),
+        repeats=repeats,
     )

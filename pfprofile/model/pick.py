@@ -112,9 +112,7 @@ def pick(model: FittedModel, points: Points, objective: str, limits: Limits) -> 
         InfeasibleError: no point keeps the limits; names the limit and how close one comes.
     """
     if not model.has_power and (objective != "time" or limits.power_cap_w is not None):
-        raise InputError(
-            f"{model.workload}: the model has no power", "use --objective time, or measure power and fit again"
-        )
+        raise InputError(f"{model.workload}: the model has no power", "use --objective time, or measure power")
     predictions, default = model.predict(points), model.predict(_at_default(points))
     allowed = _allowed(model, predictions, default, limits)
     samples = points.n_gpus * points.local_batch * points.accum_steps

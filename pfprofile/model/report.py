@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pfprofile.model.document import ModelDocument, Parameter, PartQuality
+from pfprofile.model.advise import correlations
+from pfprofile.model.document import ModelDocument, NextPoint, Parameter, PartQuality, WorstRow
 from pfprofile.model.fitted import FittedModel
+from pfprofile.units import format_clock, format_duration, format_power
 
 
 def fit_report(path: Path, model: FittedModel) -> dict[str, Any]:
@@ -25,6 +27,9 @@ def fit_report(path: Path, model: FittedModel) -> dict[str, Any]:
             "throughput": _part(document.quality.throughput),
             "power": _part(document.quality.power) if document.quality.power else None,
         },
+        "correlations": correlations(document),
+        "worst_rows": [w.model_dump() for w in document.advice.worst],
+        "next_points": [p.model_dump() for p in document.advice.next_points],
         "warnings": list(document.warnings),
     }
 
@@ -45,6 +50,7 @@ def as_text(path: Path, model: FittedModel) -> str:
              f"  {document.provenance.rows} trials, {document.provenance.points} points fitted"]  # fmt: skip
     lines += ["  " + line for line in _parameter_lines(document)]
     lines += ["  " + line for line in _quality_lines(document)]
+    lines += ["  " + line for line in _advice_lines(document)]
     lines += [f"  note: {w}" for w in document.warnings]
     return "\n".join(lines)
 
@@ -58,6 +64,27 @@ def _parameter_lines(document: ModelDocument) -> list[str]:
     return out
 
 
+def _advice_lines(document: ModelDocument) -> list[str]:
+    out = []
+    tied = [f"{c['a']}/{c['b']} {c['correlation']:+.2f}" for c in correlations(document)[:4]]
+    if tied:
+        out.append(f"known only together (correlation): {', '.join(tied)}")
+    if document.advice.worst:
+        out.append("worst points:")
+        for w in document.advice.worst:
+            value = format_duration(w.measured) if w.part == "time" else format_power(w.measured)
+            out.append(f"  {_point(w)}: {w.part} {value} predicted {w.error:+.1%}")
+    if document.advice.next_points:
+        out.append("to measure next:")
+        out += [f"  {_point(p)}: {p.reason}" for p in document.advice.next_points]
+    return out
+
+
+def _point(p: WorstRow | NextPoint) -> str:
+    nodes = f" on {p.n_nodes} nodes" if p.n_nodes > 1 else ""
+    return f"{p.n_gpus} GPU{'s' * (p.n_gpus > 1)}{nodes}, batch {p.local_batch}, {format_clock(p.sm_clock_mhz)}"
+
+
 def _quality_lines(document: ModelDocument) -> list[str]:
     quality = document.quality
     out = []
@@ -67,6 +94,9 @@ def _quality_lines(document: ModelDocument) -> list[str]:
             continue
         held = "".join(f", leave one {axis} out {mape:.1%}" for axis, mape in part.cv.items())
         out.append(f"{name}: error in-sample {part.in_sample_mape:.1%}{held}")
+        for other, by_axis in part.baselines.items():
+            errors = ", ".join(f"{axis} {mape:.1%}" for axis, mape in by_axis.items())
+            out.append(f"  {other.replace('_', ' ')}, left out: {errors}")
         if part.coverage:
             inside = ", ".join(f"{axis} {share:.0%}" for axis, share in part.coverage.items())
             out.append(f"  90 % intervals held: {inside}")

@@ -1,4 +1,4 @@
-"""Last stage: a Gaussian process on what the form leaves over, in log configuration space. Predicts with numpy alone."""
+"""Last stage: a Gaussian process on what the form leaves over, in log configuration space. numpy alone."""
 
 from __future__ import annotations
 
@@ -32,32 +32,31 @@ class ResidualField:
 
     Args:
         residual: the stored stage, or None where the model has none.
-        has_power: whether power is asked for too.
     """
 
-    def __init__(self, residual: Residual | None, has_power: bool) -> None:
-        self._inputs = np.zeros((0, 4))
-        self._parts: dict[str, tuple[ResidualPart, Floats, Floats]] = {}
-        if residual is None:
-            return
-        self._inputs = np.array(residual.inputs, dtype=np.float64).reshape(-1, 4)
-        for name, part in (("time", residual.time), ("power", residual.power if has_power else None)):
-            if part is not None and part.amplitude > 0:
-                gram = part.amplitude**2 * kernel(self._inputs, self._inputs)
-                gram[np.diag_indices_from(gram)] += part.noise**2 + 1e-10
-                inverse = np.linalg.inv(gram)
-                values = np.array(part.values or np.zeros(len(self._inputs)), dtype=np.float64)
-                self._parts[name] = (part, inverse, inverse @ values)
+    def __init__(self, residual: Residual | None) -> None:
+        self._parts: dict[str, tuple[float, Floats, Floats, Floats]] = {}
+        for name in ("time", "power"):
+            part = getattr(residual, name, None)
+            if part is not None:
+                self._parts[name] = self._conditioned(part)
+
+    @staticmethod
+    def _conditioned(part: ResidualPart) -> tuple[float, Floats, Floats, Floats]:
+        inputs = np.array(part.inputs, dtype=np.float64).reshape(-1, 4)
+        gram = part.amplitude**2 * kernel(inputs, inputs)
+        gram[np.diag_indices_from(gram)] += part.noise**2 + 1e-12
+        inverse = np.asarray(np.linalg.inv(gram), dtype=np.float64)
+        return part.amplitude, inputs, inverse, inverse @ np.array(part.values, dtype=np.float64)
 
     def posterior(self, x: Floats, name: str, far: Bools) -> tuple[Floats, Floats]:
-        """Mean (nats; 0 outside the domain) and variance of the process at inputs ``x``."""
+        """Mean (nats) and variance of the process at inputs ``x``; outside the domain its prior: 0 and amplitude²."""
         if name not in self._parts:
             return np.zeros(len(x)), np.zeros(len(x))
-        part, inverse, alpha = self._parts[name]
-        cross = part.amplitude**2 * kernel(x, self._inputs)
-        mean = np.where(far, 0.0, cross @ alpha)
-        variance = part.amplitude**2 - np.einsum("ij,jk,ik->i", cross, inverse, cross)
-        return mean, np.maximum(variance, 0.0)
+        amplitude, inputs, inverse, alpha = self._parts[name]
+        cross = amplitude**2 * kernel(x, inputs)
+        variance = amplitude**2 - np.einsum("ij,jk,ik->i", cross, inverse, cross, optimize=True)
+        return np.where(far, 0.0, cross @ alpha), np.where(far, amplitude**2, np.maximum(variance, 0.0))
 
     @staticmethod
     def smooth(x: Floats, n_draws: int, rng: np.random.Generator) -> Floats:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -102,186 +103,51 @@ def _time(name: str, stage: str, description: str, prior: Callable[[Facts], floa
                 basis, basis_dphi)  # fmt: skip
 
 
+# fmt: off
 TERMS: tuple[Term, ...] = (
-    _time(
-        "a0",
-        "floor",
-        "time of a forward and backward pass that no batch is too small for (launches)",
-        lambda f: f.floor_s,
-        _one,
-        "few_clocks_one_batch",
-    ),  # fmt: skip
-    _time(
-        "a1",
-        "sample",
-        "memory-bound time of a sample",
-        lambda f: f.sample_s * (0.5 if f.has_clock_axis else 1.0),
-        _one,
-        "many_clocks_one_batch",
-    ),  # fmt: skip
-    _time(
-        "c1",
-        "sample",
-        "clock-bound time of a sample at the highest clock",
-        lambda f: 0.5 * f.sample_s,
-        lambda d: 1.0 / d.phi,
-        "one_clock",
-        basis_dphi=lambda d: -1.0 / d.phi**2,
-    ),  # fmt: skip
-    Term(
-        "p",
-        "",
-        "how sharply floor and per-sample time replace each other (1 they add, 16 the larger wins)",
-        "throughput",
-        "shape",
-        1.0,
-        16.0,
-        lambda f: 2.0,
-        0.7,
-        ("few_clocks_one_batch",),
-    ),  # fmt: skip
-    Term(
-        "kappa",
-        "",
-        "slow-down of the computing per doubling of the GPUs (waiting for the slowest)",
-        "throughput",
-        "shape",
-        1e-4,
-        1.0,
-        lambda f: 0.02,
-        1.0,
-        ("no_sync", "two_ns", "one_batch_narrow_n"),
-    ),  # fmt: skip
-    _time(
-        "alpha_r",
-        "sync",
-        "gradient synchronisation of two GPUs in one node",
-        lambda f: f.sync_local_s,
-        _within,
-        "no_sync",
-        "no_local_sync",
-    ),  # fmt: skip
-    _time(
-        "beta_r",
-        "sync",
-        "the same, for each further GPU of the node",
-        lambda f: 0.1 * f.sync_local_s,
-        lambda d: _within(d) * (d.n - 2),
-        "no_sync",
-        "no_local_sync",
-        "two_local",
-    ),  # fmt: skip
-    _time(
-        "alpha_n", "sync", "gradient synchronisation of two nodes", lambda f: f.sync_across_s, _across, "no_across"
-    ),  # fmt: skip
-    _time(
-        "beta_n",
-        "sync",
-        "the same, for each further GPU of a node",
-        lambda f: 0.1 * f.sync_across_s,
-        lambda d: _across(d) * (d.n / d.k - 1),
-        "no_across",
-        "one_width",
-    ),  # fmt: skip
-    _time(
-        "delta_n",
-        "sync",
-        "the same, for each node beyond two",
-        lambda f: 0.1 * f.sync_across_s,
-        lambda d: _across(d) * (d.k - 2),
-        "no_across",
-        "one_k",
-    ),  # fmt: skip
-    Term(
-        "gamma",
-        "",
-        "overlap of computing and synchronising (1 none, 10 full)",
-        "throughput",
-        "shape",
-        1.0,
-        10.0,
-        lambda f: 2.0,
-        0.7,
-        ("no_sync", "two_ns"),
-    ),  # fmt: skip
-    Term(
-        "P0",
-        "W",
-        "power of a GPU in use that does not scale with its work",
-        "power",
-        "static",
-        1.0,
-        2000.0,
-        lambda f: f.static_power_w,
-        0.5,
-        (),
-        _one,
-    ),  # fmt: skip
-    Term(
-        "e0",
-        "J",
-        "dynamic energy of a pass that does not depend on the batch, at the highest clock",
-        "power",
-        "dynamic",
-        1e-9,
-        1e9,
-        lambda f: 0.1 * f.dynamic_j,
-        DATA_DRIVEN_SD,
-        ("one_batch",),
-        _one,
-    ),  # fmt: skip
-    Term(
-        "e1",
-        "J",
-        "dynamic energy of a sample at the highest clock",
-        "power",
-        "dynamic",
-        1e-12,
-        1e9,
-        lambda f: 0.9 * f.dynamic_j / f.typical_batch,
-        DATA_DRIVEN_SD,
-        (),
-        lambda d: d.b,
-    ),  # fmt: skip
-    Term(
-        "rho",
-        "",
-        "dynamic power while synchronising, as a share of that while computing",
-        "power",
-        "shape",
-        0.0,
-        1.0,
-        lambda f: 0.5,
-        0.25,
-        ("no_sync_power",),
-        log=False,
-    ),  # fmt: skip
-    Term(
-        "v",
-        "",
-        "rise of the core voltage with the clock, above the knee",
-        "power",
-        "shape",
-        0.01,
-        6.0,
-        lambda f: f.voltage_slope,
-        0.7,
-        ("one_clock",),
-    ),  # fmt: skip
-    Term(
-        "phi_knee",
-        "",
-        "relative clock below which the voltage is flat",
-        "power",
-        "shape",
-        0.3,
-        0.99,
-        lambda f: f.voltage_knee,
-        0.25,
-        ("one_clock",),
-        log=False,
-    ),  # fmt: skip
+    _time("a0", "floor", "time of a forward and backward pass that no batch is too small for (launches)",
+          lambda f: f.floor_s, _one, "floor_untold"),
+    _time("a1", "sample", "memory-bound time of a sample",
+          lambda f: f.sample_s * (0.5 if f.has_clock_axis else 1.0), _one, "floor_carries"),
+    _time("c1", "sample", "clock-bound time of a sample at the highest clock",
+          lambda f: 0.5 * f.sample_s, lambda d: 1.0 / d.phi, "one_clock_none",
+          basis_dphi=lambda d: -1.0 / d.phi**2),
+    Term("p", "", "how sharply floor and per-sample time replace each other (1 they add, 16 the larger wins)",
+         "throughput", "shape", 1.0, 16.0, lambda f: 2.0, 0.7, ("sum_untold",)),
+    Term("kappa", "", "slow-down of the computing per doubling of the GPUs (waiting for the slowest)",
+         "throughput", "shape", 1e-4, 1.0, lambda f: 0.02, 1.0, ("no_sync", "two_ns", "one_batch_narrow_n")),
+    _time("alpha_r", "sync", "gradient synchronisation of two GPUs in one node",
+          lambda f: f.sync_local_s, _within, "no_sync", "no_local_sync"),
+    _time("beta_r", "sync", "the same, for each further GPU of the node",
+          lambda f: 0.1 * f.sync_local_s, lambda d: _within(d) * (d.n - 2), "no_sync", "no_local_sync", "two_local"),
+    _time("alpha_n", "sync", "gradient synchronisation of two nodes",
+          lambda f: f.sync_across_s, _across, "no_across"),
+    _time("beta_n", "sync", "the same, for each further GPU of a node",
+          lambda f: 0.1 * f.sync_across_s, lambda d: _across(d) * (d.n / d.k - 1), "no_across", "one_width"),
+    _time("delta_n", "sync", "the same, for each node beyond two",
+          lambda f: 0.1 * f.sync_across_s, lambda d: _across(d) * (d.k - 2), "no_across", "one_k"),
+    Term("gamma", "", "overlap of computing and synchronising (1 none, 10 full)",
+         "throughput", "shape", 1.0, 10.0, lambda f: 2.0, 0.7, ("no_sync", "two_ns")),
+    Term("P0", "W", "power of a GPU in use that does not scale with its work", "power", "static",
+         1.0, 2000.0, lambda f: f.static_power_w, 0.5, (), _one),
+    Term("e0", "J", "dynamic energy of a pass whatever its batch, at the highest clock", "power", "dynamic",
+         1e-9, 1e9, lambda f: 0.1 * f.dynamic_j, DATA_DRIVEN_SD, ("one_batch",), _one),
+    Term("e1", "J", "dynamic energy of a sample at the highest clock", "power", "dynamic",
+         1e-12, 1e9, lambda f: 0.9 * f.dynamic_j / f.typical_batch, DATA_DRIVEN_SD, (), lambda d: d.b),
+    Term("rho", "", "dynamic power while synchronising, as a share of that while computing", "power", "shape",
+         0.0, 1.0, lambda f: 0.5, 0.25, ("no_sync_power",), log=False),
+    Term("v", "", "rise of the core voltage with the clock, above the knee", "power", "shape",
+         0.01, 6.0, lambda f: f.voltage_slope, 0.7, ("one_clock",)),
+    Term("phi_knee", "", "relative clock below which the voltage is flat", "power", "shape",
+         0.3, 0.99, lambda f: f.voltage_knee, 0.25, ("one_clock",), log=False),
+    Term("eta", "", "mean power under a power limit, of that limit", "power", "shape",
+         0.5, 1.1, lambda f: 0.99, 0.1, ("one_limit",)),
+    Term("q", "", "how sharply the limit bites (low: the power swings, its peaks are cut; 60: a steady load)",
+         "power", "shape", 1.5, 60.0, lambda f: 15.0, 0.7, ("one_limit_sharp",)),
+    Term("phi_min", "", "lowest relative clock that a power limit brings about", "power", "shape",
+         0.05, 0.6, lambda f: 0.15, 0.7, ("one_limit_low",)),
 )
+# fmt: on
 NAMES = tuple(t.name for t in TERMS)
 BY_NAME = {t.name: t for t in TERMS}
 INDEX = {t.name: j for j, t in enumerate(TERMS)}
@@ -289,6 +155,7 @@ INDEX = {t.name: j for j, t in enumerate(TERMS)}
 PHI = len(TERMS)
 
 
+@lru_cache(maxsize=8)
 def stage(name: str) -> tuple[Term, ...]:
     """The linear terms that enter at one stage of the form."""
     return tuple(t for t in TERMS if t.stage == name)

@@ -9,15 +9,13 @@ import numpy as np
 
 from pfprofile.model.document import ModelDocument, PartQuality, Quality
 from pfprofile.model.domain import outside
-from pfprofile.model.fit import Context, Fit, document_of, fit_observations
+from pfprofile.model.fit import FOLDS_IN_FIT, Context, Fit, document_of, fit_observations
 from pfprofile.model.fitted import FittedModel
 from pfprofile.model.fitting import Frame, caps_of, design_of
 from pfprofile.model.observations import Observations
 from pfprofile.model.points import Bools, Floats, Points
 
 LEVEL = 0.9
-#: groups that a fit leaves out on one axis; `validate` leaves out every one
-FOLDS_IN_FIT = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +71,8 @@ def model_of(obs: Observations, frame: Frame, context: Context, starts: int = 1)
 def predict_rows(model: FittedModel, obs: Observations, frame: Frame, rows: np.ndarray) -> HeldOut:
     """What a model says of some observations, each under its own power limit."""
     sub = obs.take(rows)
-    points = Points(*(a.astype(np.int64) for a in (sub.n_gpus, sub.n_nodes, sub.local_batch, sub.accum_steps)),
-                    sub.clock_mhz)  # fmt: skip
+    points = Points.of(sub.n_gpus, sub.local_batch, n_nodes=sub.n_nodes, accum_steps=sub.accum_steps,
+                       sm_clock_mhz=sub.clock_mhz)  # fmt: skip
     far = outside(model.document.domain, model.document.clocks, points)
     if sub.latent_clock or obs.latent_clock:
         limits = model.document.domain.power_limit_w
@@ -126,24 +124,71 @@ def cross_validate(fit: Fit, context: Context, limit: int | None = FOLDS_IN_FIT,
     return out
 
 
-def with_quality(document: ModelDocument, obs: Observations, held: dict[str, HeldOut]) -> ModelDocument:
-    """The document with its held-out errors and interval coverage filled in."""
+def baseline_errors(
+    obs: Observations, axis: str, names: tuple[str, ...], limit: int | None = FOLDS_IN_FIT
+) -> dict[str, dict[str, float]]:
+    """Held-out MAPE of the baselines on one axis: baseline -> part (time, power) -> MAPE, on the same folds."""
+    from pfprofile.model.baselines import predict
 
-    def part(name: str, before: PartQuality | None) -> PartQuality | None:
-        if before is None:
-            return None
-        cv, coverage = {}, {}
-        for axis, h in held.items():
-            truth = (obs.step_time_s if name == "time" else obs.power_w)[h.rows]
-            known = np.isfinite(truth)
-            if known.any():
-                predicted = h.time_s if name == "time" else h.power_w
-                inside = h.time_inside if name == "time" else h.power_inside
-                cv[axis] = float(np.mean(np.abs(predicted / truth - 1)[known]))
-                coverage[axis] = float(np.mean(inside[known]))
-        return before.model_copy(update={"cv": cv, "coverage": coverage})
+    values = axis_values(obs, axis)
+    out: dict[str, dict[str, float]] = {}
+    for name in names:
+        for part, truth in (("time", obs.step_time_s), ("power", obs.power_w)):
+            errors: list[Floats] = []
+            for value in groups(values, limit):
+                test = values == value
+                predicted = predict(name, obs.take(~test), obs.take(test), power=part == "power")
+                errors.append(np.abs(predicted / truth[test] - 1))
+            joined = np.concatenate(errors) if errors else np.zeros(0)
+            if np.isfinite(joined).any():
+                out.setdefault(name, {})[part] = float(np.nanmean(joined))
+    return out
 
+
+def with_quality(
+    document: ModelDocument,
+    obs: Observations,
+    held: dict[str, HeldOut],
+    baselines: dict[str, dict[str, dict[str, float]]],
+) -> ModelDocument:
+    """The document with held-out errors, interval coverage and baselines (axis -> name -> part) filled in."""
     quality = document.quality
-    throughput = part("time", quality.throughput)
-    assert throughput is not None
-    return document.model_copy(update={"quality": Quality(throughput=throughput, power=part("power", quality.power))})
+    time = _part_quality(quality.throughput, obs.step_time_s, held, baselines, "time")
+    power = quality.power and _part_quality(quality.power, obs.power_w, held, baselines, "power")
+    filled = Quality(throughput=time, power=power)
+    return document.model_copy(update={"quality": filled, "warnings": [*document.warnings, *_beaten(filled)]})
+
+
+def _part_quality(
+    before: PartQuality,
+    truth: Floats,
+    held: dict[str, HeldOut],
+    baselines: dict[str, dict[str, dict[str, float]]],
+    part: str,
+) -> PartQuality:
+    cv, coverage = {}, {}
+    for axis, h in held.items():
+        known = np.isfinite(truth[h.rows])
+        if known.any():
+            predicted = h.time_s if part == "time" else h.power_w
+            inside = h.time_inside if part == "time" else h.power_inside
+            cv[axis] = float(np.mean(np.abs(predicted / truth[h.rows] - 1)[known]))
+            coverage[axis] = float(np.mean(inside[known]))
+    others: dict[str, dict[str, float]] = {}
+    for axis, by_name in baselines.items():
+        for name, by_part in by_name.items():
+            if part in by_part and axis in cv:
+                others.setdefault(name, {})[axis] = by_part[part]
+    return before.model_copy(update={"cv": cv, "coverage": coverage, "baselines": others})
+
+
+def _beaten(quality: Quality) -> list[str]:
+    """Where a baseline does better on what was left out, the report says so."""
+    out = []
+    for words, part in (("step time", quality.throughput), ("power", quality.power)):
+        for name, by_axis in (part.baselines if part else {}).items():
+            for axis, error in by_axis.items():
+                if part is not None and error < part.cv[axis]:
+                    out.append(f"{words}, one {axis} left out: {name.replace('_', ' ')} errs by {error:.1%}, "
+                               f"the model by {part.cv[axis]:.1%}")  # fmt: skip
+    return out

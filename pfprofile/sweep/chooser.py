@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -20,15 +20,23 @@ class Chooser(Protocol):
     def left(self, rows: Sequence[Row]) -> int:
         """How many trials are left, as far as one knows now."""
 
+    def skipped(self, rows: Sequence[Row]) -> int:
+        """How many trials are left out because they cannot fit in memory."""
 
-def too_large(point: Point, rows: Iterable[Row]) -> bool:
-    """Whether this batch or a smaller one of the same n ran out of memory: then it need not be tried."""
-    return any(
-        r["status"] == "oom"
-        and (r["n_gpus"], r["accum_steps"]) == (point.n_gpus, point.accum_steps)
-        and r["local_batch"] <= point.local_batch
-        for r in rows
-    )
+
+def too_large(rows: Iterable[Row]) -> Callable[[Point], bool]:
+    """Whether a point's batch, or a smaller one of the same n, ran out of memory: then it need not be tried."""
+    ceilings: dict[tuple[int, int], int] = {}
+    for r in rows:
+        if r["status"] == "oom":
+            key = r["n_gpus"], r["accum_steps"]
+            ceilings[key] = min(r["local_batch"], ceilings.get(key, r["local_batch"]))
+
+    def answer(point: Point) -> bool:
+        ceiling = ceilings.get((point.n_gpus, point.accum_steps))
+        return ceiling is not None and point.local_batch >= ceiling
+
+    return answer
 
 
 def grid_order(points: Sequence[Point], *, repeats: int, seed: int) -> list[tuple[Point, int]]:
@@ -60,17 +68,22 @@ class Grid:
         """The points, each once, sorted."""
         return sorted({p for p, _ in self.order}, key=lambda p: (*p.worker_set, p.sm_clock_mhz or 0.0))
 
-    def _open(self, rows: Sequence[Row]) -> list[Point]:
+    def _missing(self, rows: Sequence[Row], *, fits: bool) -> Iterator[Point]:
         done = Counter(Point.of_row(r) for r in rows)
-        return [p for p, repeat in self.order if done[p] <= repeat and not too_large(p, rows)]
+        cannot = too_large(rows)
+        return (p for p, repeat in self.order if done[p] <= repeat and cannot(p) != fits)
 
     def next_point(self, rows: Sequence[Row]) -> Point | None:
         """The first of the order that has too few rows."""
-        return next(iter(self._open(rows)), None)
+        return next(self._missing(rows, fits=True), None)
 
     def left(self, rows: Sequence[Row]) -> int:
         """Trials of the order that are not done."""
-        return len(self._open(rows))
+        return sum(1 for _ in self._missing(rows, fits=True))
+
+    def skipped(self, rows: Sequence[Row]) -> int:
+        """Trials of the order that were not made and never will be, after a smaller batch did not fit."""
+        return sum(1 for _ in self._missing(rows, fits=False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +116,11 @@ class BatchSearch:
 
     def left(self, rows: Sequence[Row]) -> int:
         """Trials of the grid as known now, at least one while the search goes on."""
-        return max(self._grid(rows).left(rows), 1 if self.next_point(rows) else 0)
+        return max(self._grid(rows).left(rows), int(self.next_point(rows) is not None))
+
+    def skipped(self, rows: Sequence[Row]) -> int:
+        """None: finding what does not fit is what was asked for."""
+        return 0
 
     def _grid(self, rows: Sequence[Row]) -> Grid:
         fits = dict.fromkeys((r["n_gpus"], r["local_batch"], r["accum_steps"]) for r in rows if r["status"] == "ok")

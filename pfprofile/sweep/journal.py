@@ -81,8 +81,15 @@ def _number(trial_id: str) -> int:
 
 def differences(ours: dict[str, Any], theirs: dict[str, Any], *, allow_mixed: bool) -> list[str]:
     """What differs between two sweeps' identities, in words; empty = one may go on with the other."""
+    ours, theirs = _flat(ours), _flat(theirs)
     keys = [k for k in sorted({*ours, *theirs}) if not (allow_mixed and k in MIXABLE)]
     return [f"{k} {theirs.get(k)!r}, not {ours.get(k)!r}" for k in keys if ours.get(k) != theirs.get(k)]
+
+
+def _flat(identity: dict[str, Any]) -> dict[str, Any]:
+    """Settings as keys of their own, so that a message names the one that differs."""
+    settings = identity.get("settings") or {}
+    return {**{k: v for k, v in identity.items() if k != "settings"}, **{f"setting {k}": settings[k] for k in settings}}
 
 
 def _sweep_profile(path: Path) -> Profile | None:

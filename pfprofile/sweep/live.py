@@ -19,6 +19,9 @@ from pfprofile.sweep.space import Point, Row
 from pfprofile.telemetry import limited_by, window_power
 from pfprofile.train import Host, WorkerError, WorkerSet, WorkloadSpec
 
+#: Least time for ranks to build their network, s; a trial's own deadline counts from when they are ready.
+READY_S = 120.0
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -72,6 +75,7 @@ class LiveRunner:
             "local_batch": point.local_batch, "accum_steps": point.accum_steps,
             "requested_clock_mhz": point.sm_clock_mhz, "power_limit_w": self.device.power_limit_w,
         }  # fmt: skip
+        ranks = None
         try:
             ranks = self._ranks(point, options)
             self.hold(point)
@@ -83,7 +87,7 @@ class LiveRunner:
             self._set = self._key = None
             reason = error.reason
             if error.status == "timeout":
-                reason = f"no result within {options.timeout_s:g} s"
+                reason = f"{'no result' if ranks else 'not ready'} within the deadline ({options.timeout_s:g} s)"
             return {**row, "status": error.status, "limited_by": "unknown", "error": reason, "started_at": _now()}
         except HardwareError as error:
             self._drop()
@@ -100,7 +104,7 @@ class LiveRunner:
                 deadline_s=options.timeout_s,
             )  # fmt: skip
             self._key = point.worker_set
-            self._set.wait_ready(time.monotonic() + options.timeout_s)
+            self._set.wait_ready(time.monotonic() + max(READY_S, options.timeout_s))
         return self._set
 
     def _drop(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from typing import Any
 
 from pfprofile._version import __version__
 from pfprofile.device import Device, open_device
+from pfprofile.device.cpu import available_bytes
 from pfprofile.errors import HardwareError, UsageError
 from pfprofile.profile import Profile, ProfileMetadata, WorkloadFacts
 from pfprofile.profile.places import default_profile_path
@@ -21,7 +21,7 @@ from pfprofile.sweep.live import Job, LiveRunner, trial_seconds
 from pfprofile.sweep.request import Options, Outcome, Reporter, SweepRequest
 from pfprofile.sweep.signals import interruptible
 from pfprofile.sweep.space import Point, choose_clocks
-from pfprofile.train import Host, parse_workload, require_torch
+from pfprofile.train import Host, describe, parse_workload, require_torch
 
 #: Least length of a measured window, s: a GPU's energy counter needs a second or more, a CPU has none to wait for.
 WINDOW_S = {"cpu": 1.0, "cuda": 2.0}
@@ -41,10 +41,12 @@ def sweep_live(request: SweepRequest, reporter: Reporter) -> Outcome:
         clocks = _clocks(request, device, reporter)
         _refuse_company(request, device, max(gpus))
         with Host(CPU_THREADS if device.kind == "cpu" else 0) as host:
-            told = host.describe(spec, request.settings)
-            # A class in a file is known by the file's name too: another Net in another file is another workload.
-            name = told["name"] if request.workload == told["name"] or ":" not in request.workload else spec.name
-            job = Job(spec, name, told["settings"], request.precision or "fp32", request.seed)
+            told = describe(host, spec, request.settings)
+            if device.kind == "cuda" and host.cuda_version is None and told["torch_device"] is None:
+                raise HardwareError(
+                    f"torch {host.torch_version} is a build without CUDA", "install one with CUDA, or use --device cpu"
+                )
+            job = Job(spec, spec.name, told["settings"], request.precision or "fp32", request.seed)
             output = request.output or default_profile_path(device.name, job.name)
             if request.dry_run:
                 return _dry_run(request, device, gpus, clocks)
@@ -129,7 +131,7 @@ def _chooser(request: SweepRequest, device: Device, gpus: Sequence[int], clocks:
         limits = BatchLimits()
         if device.kind == "cpu":
             # Filling a machine's memory would take others' with it.
-            limits = BatchLimits(most_bytes=0.5 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES"))
+            limits = BatchLimits(most_step_s=5.0, most_bytes=0.5 * available_bytes())
         return BatchSearch(gpus, clocks, accum, repeats=repeats, seed=request.seed, limits=limits)
     points = [Point(n, b, c, a) for n in gpus for b in request.batch_sizes for a in accum for c in clocks]
     if request.max_points is not None:
@@ -182,6 +184,9 @@ def _measure(
             if pace is not None:
                 reporter.notice(f"about {chooser.left(journal.rows) * pace:.0f} s are left")
         finished = run_points(chooser, runner, journal, options, reporter, request.max_time_s)
+    skipped = chooser.skipped(journal.rows)
+    if skipped:
+        reporter.notice(f"{skipped} trials were left out: a smaller batch on as many GPUs ran out of memory")
     new = len(journal.rows) - journal.kept
     if new or not (journal.metadata.sweep or {}).get("finished"):
         profile = journal.write(finished=finished)

@@ -14,6 +14,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import traceback
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,6 +74,9 @@ class HostLoop:
                     _write_if_open(pipe, message)
 
     def _start(self, number: int, message: dict[str, Any]) -> None:
+        if not message["describe"]:
+            # Every optimizer loads it, in seconds: here once for all ranks, but not for a sweep that only looks.
+            import torch._dynamo  # noqa: F401
         ranks = self.sets[number] = RankSet()
         store = os.path.join(self.folder, f"store-{number}")  # noqa: PTH118 (torch wants a plain string)
         for rank in range(message["n_ranks"]):
@@ -93,9 +97,13 @@ class HostLoop:
         for number, ranks in self.sets.items():
             for pid, (rank, fd) in list(ranks.ranks.items()):
                 if fd == watch:
-                    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-                    self._forget(ranks, pid)
-                    send(self.events, {"event": "exit", "set": number, "rank": rank, "code": code})
+                    # Never wait here: a command read in the same round may have closed the descriptor that this
+                    # event was for, and a new rank's may have taken its number.
+                    ended, status = os.waitpid(pid, os.WNOHANG)
+                    if ended:
+                        self._forget(ranks, pid)
+                        code = os.waitstatus_to_exitcode(status)
+                        send(self.events, {"event": "exit", "set": number, "rank": rank, "code": code})
                     return
 
     def _forget(self, ranks: RankSet, pid: int) -> None:
@@ -166,17 +174,21 @@ def main() -> None:
     events = os.dup(1)
     os.dup2(2, 1)
     loop = HostLoop(events)
+    code = 1
     try:
         import torch
-        import torch._dynamo  # loaded by every optimizer; here once for all ranks
 
         send(events, {"event": "hello", "torch_version": str(torch.__version__), "cuda_version": torch.version.cuda})
         loop.run()
+        code = 0
+    except Exception:
+        traceback.print_exc()
+        raise
     finally:
         loop.close()
-    # Nothing is left to tidy up, and taking torch apart module by module would cost seconds.
-    sys.stderr.flush()
-    os._exit(0)
+        # Nothing is left to tidy up, and taking torch apart module by module would cost seconds.
+        sys.stderr.flush()
+        os._exit(code)
 
 
 if __name__ == "__main__":

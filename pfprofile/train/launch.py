@@ -1,4 +1,4 @@
-"""The launcher, on the parent's side. It never imports torch: it talks to the host process, which forks the ranks."""
+"""The host process, seen from the parent, which never imports torch. What it forks is in `ranks`."""
 
 from __future__ import annotations
 
@@ -10,19 +10,15 @@ import sys
 import tempfile
 import threading
 import time
-from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-from pfprofile.errors import HardwareError, InputError, PfprofileError, UsageError
+from pfprofile.errors import HardwareError
 from pfprofile.train.process import LineReader, send
-from pfprofile.train.resolve import WorkloadSpec
 
 #: How long importing torch and answering may take before the host counts as dead.
 HELLO_S = 180.0
-#: How long a worker set may take to become ready, from the command to start on.
-READY_S = 300.0
 
 
 class WorkerError(Exception):
@@ -146,109 +142,7 @@ class Host:
         lines = os.pread(self._log.fileno(), 4096, max(0, size - 4096)).decode(errors="replace").split("\n")
         return next((line.strip() for line in reversed(lines) if line.strip()), "none")
 
-    def describe(self, spec: WorkloadSpec, given: dict[str, str]) -> dict[str, Any]:
-        """What a workload says of itself, and its settings with those that were given.
-
-        Raises:
-            UsageError, InputError: it cannot be loaded, is no workload, or has no such setting.
-        """
-        ranks = WorkerSet(self, spec, n_ranks=1, local_batch=1, settings=given, describe=True)
-        try:
-            return ranks.wait("described", time.monotonic() + READY_S)
-        except WorkerError as error:
-            raise InputError(f"workload {spec.name}: {error.reason}") from None
-        finally:
-            ranks.stop()
-
     def next_set(self) -> int:
         """A number for the next worker set."""
         self._sets += 1
         return self._sets
-
-
-class WorkerSet:
-    """The ranks of one (n_gpus, local_batch, accum_steps, precision); serves all clocks. Never reused after an error.
-
-    Args:
-        host: the host that forks them.
-        spec: where the workload is.
-        n_ranks: processes, one a device.
-        local_batch: samples of a rank in one forward pass.
-        settings: the workload's settings, complete.
-        device: ``cpu`` or ``cuda``.
-        environment: variables for the ranks, such as CUDA_VISIBLE_DEVICES.
-        deadline_s: the longest that one collective may take, s.
-        describe: only ask what the workload is.
-    """
-
-    def __init__(
-        self, host: Host, spec: WorkloadSpec, *, n_ranks: int, local_batch: int, settings: dict[str, Any],
-        accum_steps: int = 1, precision: str = "fp32", device: str = "cpu", seed: int = 0,
-        environment: dict[str, str] | None = None, deadline_s: float = 600.0, describe: bool = False,
-    ) -> None:  # fmt: skip
-        self.host = host
-        self.number = host.next_set()
-        host.command({
-            "op": "start", "set": self.number, "workload": asdict(spec), "n_ranks": n_ranks,
-            "local_batch": local_batch, "settings": settings, "accum_steps": accum_steps, "precision": precision,
-            "device": device, "seed": seed, "environment": environment or {}, "deadline_s": deadline_s,
-            "describe": describe, "threads": host.threads,
-        })  # fmt: skip
-        self._ready_missing = n_ranks
-
-    def wait_ready(self, deadline_s: float) -> None:
-        """Until every rank has built its network. Raises WorkerError; the set is stopped then."""
-        while self._ready_missing:
-            self.wait("ready", deadline_s)
-            self._ready_missing -= 1
-
-    def measure(self, *, window_s: float, steps: int | None, deadline_s: float) -> dict[str, Any]:
-        """One measured window, as `timing.Timing` with memory_peak_bytes.
-
-        Raises:
-            WorkerError: out of memory, a lost rank, an exception, or no answer by ``deadline_s`` (monotonic).
-        """
-        self.host.command({"op": "measure", "set": self.number, "window_s": window_s, "steps": steps})
-        result = self.wait("result", deadline_s)
-        while result["rank"] != 0:
-            result = self.wait("result", deadline_s)
-        return result
-
-    def wait(self, event: str, deadline_s: float) -> dict[str, Any]:
-        """The next ``event`` of this set; what other sets left behind is dropped. Any bad news stops the set."""
-        try:
-            while True:
-                message = self.host.receive(deadline_s)
-                if message.get("set") != self.number:
-                    continue
-                if message["event"] == event:
-                    return message
-                self._check(message)
-        except (WorkerError, PfprofileError):
-            self.stop()
-            raise
-
-    def _check(self, message: dict[str, Any]) -> None:
-        if message["event"] == "error":
-            if message["kind"] == "user":
-                kind = UsageError if message["exit_code"] == UsageError.exit_code else InputError
-                raise kind(message["error"], message["hint"])
-            raise WorkerError(message["kind"], f"rank {message['rank']}: {message['error']}")
-        if message["event"] == "exit":
-            raise WorkerError("failed", f"rank {message['rank']} {_cause(message['code'])}")
-
-    def stop(self) -> None:
-        """Kill the ranks. What they still say is dropped, since the next set has another number."""
-        try:
-            self.host.command({"op": "stop", "set": self.number})
-        except WorkerError as error:
-            sys.stderr.write(f"note: {error.reason}\n")
-
-
-def _cause(code: int) -> str:
-    if code >= 0:
-        return f"left with exit code {code}"
-    import signal
-
-    name = signal.Signals(-code).name
-    return f"was killed by {name}" + (" (the kernel does so when memory runs out)" if name == "SIGKILL" else "")

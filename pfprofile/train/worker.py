@@ -125,11 +125,11 @@ def run_rank(inlet: int, events: int, rank: int, store: str, job: dict[str, Any]
         os.environ.update(job["environment"])
         workload = load_workload(WorkloadSpec(**job["workload"]))
         if job["describe"]:
-            described = asdict(describe(workload, job["workload"]["name"]))
+            described = asdict(describe(workload))
             settings = merged_settings(described["defaults"], job["settings"])
             tell("described", **{**described, "settings": settings})
             return 0
-        _join(job, rank, store)
+        _join(job, rank, store, getattr(workload, "torch_device", job["device"]))
         trainer = Trainer(workload, job, rank)
         tell("ready")
         commands = LineReader(inlet)
@@ -149,11 +149,11 @@ def run_rank(inlet: int, events: int, rank: int, store: str, job: dict[str, Any]
     return 0
 
 
-def _join(job: dict[str, Any], rank: int, store: str) -> None:
+def _join(job: dict[str, Any], rank: int, store: str, device: str) -> None:
     if job["n_ranks"] == 1:
         return
     dist.init_process_group(
-        "nccl" if job["device"] == "cuda" else "gloo",
+        "nccl" if device == "cuda" else "gloo",
         init_method=f"file://{store}",
         rank=rank,
         world_size=job["n_ranks"],

@@ -35,15 +35,15 @@ class Facts:
 
 
 class Workload(Protocol):
-    """A network, its data, loss and optimizer. ``name``, ``facts`` and ``defaults`` may be left out.
+    """A network, its data, loss and optimizer. ``facts`` and ``defaults`` may be left out.
 
     Attributes:
-        name: as it stands in profiles; default the class's name.
         facts: sample unit and reference sizes.
         defaults: the settings that may be changed, with their defaults, e.g. ``{"image_size": 224}``.
+
+    A class may also set ``torch_device = "cpu"`` to be computed there whatever device is measured.
     """
 
-    name: str
     facts: Facts
     defaults: Mapping[str, Any]
 
@@ -66,9 +66,9 @@ class Workload(Protocol):
 class Description:
     """What a workload says of itself, as plain data that travels between processes."""
 
-    name: str
     facts: dict[str, Any]
     defaults: dict[str, Any] = field(default_factory=dict)
+    torch_device: str | None = None
 
 
 #: method -> its arguments besides self, for the message to somebody whose class lacks it
@@ -97,8 +97,8 @@ def missing_parts(cls: type) -> list[str]:
     return lacks
 
 
-def describe(workload: Any, name: str) -> Description:
-    """The workload's name, facts and settings."""
+def describe(workload: Any) -> Description:
+    """The workload's facts and settings."""
     facts: Facts = getattr(workload, "facts", Facts())
     body = {
         "sample_unit": facts.sample_unit,
@@ -106,7 +106,8 @@ def describe(workload: Any, name: str) -> Description:
         "reference_local_batch": facts.reference_local_batch,
         "default_global_batch": facts.default_global_batch,
     }
-    return Description(getattr(workload, "name", None) or name, body, dict(getattr(workload, "defaults", {})))
+    defaults = dict(getattr(workload, "defaults", {}))
+    return Description(body, defaults, getattr(workload, "torch_device", None))
 
 
 def merged_settings(defaults: Mapping[str, Any], given: Mapping[str, str]) -> Settings:

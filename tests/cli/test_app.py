@@ -9,6 +9,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
+from pfprofile import errors
 from pfprofile.cli import app
 from pfprofile.cli._app import COMMANDS
 from pfprofile.profile import write_profile
@@ -91,8 +92,8 @@ def test_flag_beats_environment_beats_file(cli, tmp_path, make_profile):
     write_profile(make_profile(), tmp_path / "a.parquet")
     (tmp_path / "pfprofile.toml").write_text('[show]\nformat = "json"\n')
     assert cli("show", "a.parquet").stdout.startswith("[")
-    assert cli("show", "a.parquet", PFPROFILE_SHOW_FMT="csv").stdout.startswith("trial_id")
-    assert "batch" in cli("show", "a.parquet", "--format", "table", PFPROFILE_SHOW_FMT="csv").stdout
+    assert cli("show", "a.parquet", PFPROFILE_SHOW_FORMAT="csv").stdout.startswith("trial_id")
+    assert "batch" in cli("show", "a.parquet", "--format", "table", PFPROFILE_SHOW_FORMAT="csv").stdout
 
 
 @pytest.mark.parametrize(
@@ -130,3 +131,32 @@ def test_import_writes_profiles_and_says_where(cli, tmp_path):
     refused = cli("import", "table", "runs.csv", "--map", "step_time_s=t", "--map", "workload=net", "-o", "one.parquet")
     assert refused.returncode == 2
     assert not (tmp_path / "one.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (errors.UsageError, 2),
+        (errors.InputError, 3),
+        (errors.HardwareError, 4),
+        (errors.InfeasibleError, 5),
+        (errors.QualityError, 6),
+        (errors.PartialSweepError, 7),
+        (errors.InterruptedSweepError, 130),
+        (KeyboardInterrupt, 130),
+    ],
+)
+def test_each_error_leaves_with_its_code(monkeypatch, error, code):
+    def fail(*_: object) -> None:
+        raise error("what is wrong", "what to do") if issubclass(error, errors.PfprofileError) else error
+
+    monkeypatch.setattr("pfprofile.profile.places.find_profile", fail)
+    result = CliRunner().invoke(app, ["show", "x"])
+    assert result.exit_code == code
+    if issubclass(error, errors.PfprofileError):
+        assert result.stderr == "error: what is wrong (what to do)\n"
+
+
+def test_a_defect_of_ours_keeps_its_traceback(monkeypatch):
+    monkeypatch.setattr("pfprofile.profile.places.find_profile", lambda *_: 1 / 0)
+    assert isinstance(CliRunner().invoke(app, ["show", "x"]).exception, ZeroDivisionError)

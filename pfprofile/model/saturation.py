@@ -1,0 +1,51 @@
+"""Did an unrecorded power limit hold the clock down? Then power and time lie flat over the highest clocks."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pfprofile.model.observations import Observations
+from pfprofile.model.points import Bools, Floats
+
+#: a plateau: this many clocks, over this share of the highest clock, with power and time within this of each other
+LEAST_CLOCKS, LEAST_SPAN, FLAT = 4, 0.03, 0.02
+#: rows with at least this share of the limit are held by it
+NEAR_LIMIT = 0.93
+
+
+def inferred_cap_w(obs: Observations) -> float:
+    """The power of a plateau over the highest requested clocks, W; NaN where there is none.
+
+    Only where neither the reached clock nor a power limit was recorded. The share of it at which the plateau lies is
+    fitted afterwards (the parameter η), so that the highest power seen will do.
+    """
+    unknown = ~np.isfinite(obs.achieved_mhz) & ~np.isfinite(obs.power_limit_w)
+    rows = unknown & np.isfinite(obs.requested_mhz) & np.isfinite(obs.power_w)
+    if rows.sum() < LEAST_CLOCKS + 1:
+        return math.nan
+    sub = obs.take(rows)
+    key = np.column_stack([sub.n_gpus, sub.n_nodes, sub.local_batch, sub.accum_steps])
+    _, group = np.unique(key, axis=0, return_inverse=True)
+    tops = [_plateau(sub.take(group.ravel() == g)) for g in range(int(group.max()) + 1)]
+    found = [top for top in tops if math.isfinite(top)]
+    return max(found) if found else math.nan
+
+
+def _plateau(curve: Observations) -> float:
+    order = np.argsort(-curve.requested_mhz)
+    clock, power, time = curve.requested_mhz[order], curve.power_w[order], curve.step_time_s[order]
+    if len(clock) <= LEAST_CLOCKS:
+        return math.nan
+    highest = clock[:LEAST_CLOCKS]
+    flat = all(float(np.ptp(v[:LEAST_CLOCKS]) / v[:LEAST_CLOCKS].mean()) < FLAT for v in (power, time))
+    # Below a true plateau the power falls: a curve that is flat all over is one the clock does not matter to.
+    falls = power[-1] < (1 - 5 * FLAT) * power[0]
+    return float(power.max()) if flat and falls and 1 - highest[-1] / highest[0] >= LEAST_SPAN else math.nan
+
+
+def at_the_limit(obs: Observations, cap_w: Floats) -> Bools:
+    """Rows whose power lies at their limit while the clock they reached is not recorded."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(obs.power_w >= NEAR_LIMIT * cap_w, dtype=np.bool_)
