@@ -130,6 +130,10 @@ class Placer:
         sizes = [self.blocks[t].size for t in found]
         return found if sum(sizes) == self._used[node] else None
 
+    def least_used(self) -> int:
+        """The partly used node with the fewest GPUs in use."""
+        return min(self.partial, key=lambda node: (self._used[node], node))
+
     def used(self, node: int) -> int:
         """GPUs of a node with a tenant."""
         return self._used[node]
