@@ -286,15 +286,16 @@ class Simulation:
             self.state.bounced.append(newest)
 
     def _consolidate(self, price: float) -> None:
-        """Empty the least used node of each pool where the energy saved is worth the restarts."""
+        """Empty the least used nodes of each pool where the energy saved is worth the restarts."""
         if self.options.always_on:
             return
         for placer in self.placers:
             tenants = tenants_to_move(placer, self.jobs, self.now_s, price)
-            if tenants and placer.empty(placer.least_used(), tenants):
+            while tenants and placer.empty(placer.least_used(), tenants):
                 for tenant in tenants:
                     self._restart(self.jobs[tenant])
                     self.migrations += 1
+                tenants = tenants_to_move(placer, self.jobs, self.now_s, price)
 
     # ── the result ──
 

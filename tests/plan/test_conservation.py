@@ -21,6 +21,7 @@ from pfprofile.policy.base import Job
 from pfprofile.policy.registry import POLICIES, make_policy
 from tests.plan.cases import CLUSTER, make_jobs, table
 
+
 def check(jobs: list[Job], cluster: Cluster, outcome: Outcome, cap_w: float = math.inf, on: bool = False) -> None:
     segments = merged_segments(outcome.segments)
     work: dict[int, float] = defaultdict(float)
