@@ -120,6 +120,7 @@ COMMANDS: tuple[str, ...] = (
     "import",
     "merge",
     "show",
+    "check",
     "report",
     "schema",
 )

@@ -156,11 +156,10 @@ class BuddyAllocator:
         return out
 
     def free_in(self, node: int) -> list[Block]:
-        """Free blocks that lie in one node, whole nodes left out."""
-        orders = range(self.block.bit_length() - 1)
+        """Free blocks that lie in one node."""
+        orders = range(self.block.bit_length())
         starts = self.addresses(node)
-        found = [Block(o, s) for o in orders for s in starts if s in self._free[o]]
-        return found
+        return [Block(o, s) for o in orders for s in starts if s in self._free[o]]
 
     def spans(self, block: Block) -> list[tuple[int, int, int]]:
         """Where a block lies: (node, first GPU, number of GPUs) for each of its nodes."""

@@ -1,4 +1,4 @@
-"""``--exact``: the best fixed configurations by MILP, all jobs started at once, and the schedule that carries them out."""
+"""``--exact``: the best fixed configurations by MILP, all jobs started at once, and the schedule they make."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from pfprofile.plan.bounds import least_energy_j
 from pfprofile.plan.bounds.static import StaticProblem, exact_choice, static_problem
 from pfprofile.plan.feasibility import check_deadlines_alone, missed_deadline
 from pfprofile.plan.oneshot import FixedPolicy
+from pfprofile.plan.outcome import Outcome
 from pfprofile.plan.planner import Bound, Limits, Plan, round_up
-from pfprofile.plan.simulator import Outcome, simulate
+from pfprofile.plan.simulator import simulate
 from pfprofile.plan.uncertainty import ModelDraws, spread_of
 from pfprofile.policy.base import Choice, Job
 from pfprofile.units import format_energy

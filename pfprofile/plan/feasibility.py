@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pfprofile.cluster.nodes import Cluster
 from pfprofile.errors import InfeasibleError
 from pfprofile.plan.bounds.energy import job_configs
-from pfprofile.plan.simulator import Outcome
+from pfprofile.plan.outcome import Outcome
 from pfprofile.policy.base import Job
 from pfprofile.units import format_power
 
@@ -29,7 +29,7 @@ def check_power_floor(jobs: Sequence[Job], cluster: Cluster, cap_w: float | None
         need_w = min(_alone_w(cluster, pool, job, always_on=always_on) for pool in job.tables)
         if need_w > cap_w:
             raise InfeasibleError(
-                f"power cap {format_power(cap_w)} is below the {format_power(need_w)} that job {job.name!r} needs alone",
+                f"power cap {format_power(cap_w)} is below the {format_power(need_w)} job {job.name!r} needs alone",
                 "raise --power-cap",
             )
 

@@ -17,9 +17,7 @@ def parse_limits(
             outside 0 … 1 or without a budget.
     """
     if budget is not None and is_power(budget):
-        raise UsageError(
-            f"--budget: {budget!r} is a power, not an energy", f"for a limit on power: --power-cap {budget}"
-        )
+        raise UsageError(f"--budget: {budget!r} is a power, not an energy", f"for a limit: --power-cap {budget}")
     budget_j = parse_energy(budget, what="--budget") if budget is not None else None
     cap_w = parse_power(power_cap, what="--power-cap") if power_cap is not None else None
     for name, value in (("--budget", budget_j), ("--power-cap", cap_w)):

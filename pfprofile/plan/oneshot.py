@@ -81,7 +81,7 @@ class _Search:
         return float(self.time[self.rows, picks].sum())
 
     def polish(self, picks: NDArray[np.int64], price: float, mu: float) -> NDArray[np.int64]:
-        """Improve one job, or two at once, while GPUs and budget hold; only options that could be in a better answer."""
+        """Improve one job, or two at once, while GPUs and budget hold."""
         picks = picks.copy()
         for _ in range(MOST_ROUNDS):
             if not (self._one(picks) or self._two(picks, price, mu)):
@@ -133,8 +133,8 @@ class _Search:
 def one_shot(problem: StaticProblem) -> list[int]:
     """An option index a job, near the least Σ JCT within GPUs and budget (one pool).
 
-    The smallest λ on a bisected line at which the budget holds, the smallest μ at which the GPUs do, then a local search
-    over the few options whose reduced cost is small.
+    The smallest λ on a bisected line at which the budget holds, the smallest μ at which the GPUs do, then a local
+    search over the few options whose reduced cost is small.
 
     Raises:
         InfeasibleError: not even the least energy fits, or the fewest GPUs do not.

@@ -1,11 +1,14 @@
-"""An energy budget kept without knowing what will arrive: spend in proportion to the work that has arrived.
+"""An energy budget kept without knowing what will arrive, by work: how much is to come is forecast, not when or what.
 
 At every review the smallest λ is sought at which
 
-    spent + energy to finish what is here (at λ)  ≤  budget · (work arrived / expected work),
+    spent + κ·(E_here(λ) + E_seen(λ)·(expected − arrived)/arrived)  ≤  budget,
 
-with work in joules, Σ work · min(P'/speed), so that unlike jobs add up. Pacing by time would fail: energy follows work.
-λ moves on its logarithm and is smoothed over about a day.
+with work in joules, Σ work · min(P'/speed), so that unlike jobs add up. E_here is the energy to finish what is here,
+E_seen the energy of everything that has arrived, both at λ: what is still to come is taken to be like what has been
+seen. κ is what has really been spent for the work done so far ÷ what λ's configurations alone explain (idle GPUs,
+half-empty nodes, restarts, scarce GPUs). So an over- or underspend is made good over all the work that is left. Pacing
+by time would fail: energy follows work. λ moves on its logarithm and is smoothed over about a day.
 """
 
 from __future__ import annotations
@@ -13,19 +16,40 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pfprofile.plan.bounds.energy import least_work_energy_j
-from pfprofile.policy.base import Decision, Job, JobState, State
-from pfprofile.policy.hulls import STEPS_PER_OCTAVE, grid_index, grid_price, ladder, price_breaks
+from pfprofile.policy.base import Decision, Job, State
+from pfprofile.policy.hulls import STEPS_PER_OCTAVE, grid_index, grid_price, ladder
 from pfprofile.policy.pfprofile import PfprofilePolicy
 
 DAY_S = 86400.0
 #: λ is looked at again after this long, s
 REVIEW_S = 1800.0
+#: the levels of λ that are considered, as indices of the price grid
+_LOW, _HIGH = grid_index(2.0**-28) or 0, grid_index(2.0**2) or 0
+LEVELS = list(range(_LOW, _HIGH + 1, STEPS_PER_OCTAVE // 4))
+#: κ is measured once so much of the expected work is done; before, it is what standing power adds
+ENOUGH_DONE = 0.01
+
+Floats = NDArray[np.float64]
 
 
 def expected_work_j(jobs: Sequence[Job]) -> float:
     """The measure of work that the budget is spread over, J: a right forecast for these jobs."""
     return math.fsum(least_work_energy_j(job) for job in jobs)
+
+
+def _energies(job: Job) -> Floats:
+    """Energy of one sample at the best configuration of each level, J, (levels,); kept in the job's table."""
+    table = next(iter(job.tables.values()))
+    key = ("levels", job.min_n, job.max_n)
+    found: Floats | None = table.cache.get(key)
+    if found is None:
+        best = [ladder(table, k, job.min_n, job.max_n).best for k in LEVELS]
+        found = table.cache[key] = np.array([c.power_w / c.speed_per_s for c in best])
+    return found
 
 
 class OnlineBudget:
@@ -43,31 +67,20 @@ class OnlineBudget:
         self.budget_j, self.expected_j, self.smoothing_s = budget_j, expected_work_j, smoothing_s
         self.inner = PfprofilePolicy()
         self._arrived_j = 0.0
-        self._level: float | None = None  # λ as a (fractional) index of the price grid
-        self._low, self._high = math.inf, -math.inf
+        self._seen_j = np.zeros(len(LEVELS))
+        self._level: float | None = None
         self._reviewed_s = -math.inf
 
     def decide(self, state: State) -> Decision:
         """See `pfprofile.policy.base.Policy`."""
         for job in state.arrived:
             self._arrived_j += least_work_energy_j(job.job)
-            self._widen(job)
+            self._seen_j += job.job.work * _energies(job.job)
         here = bool(state.running or state.waiting)
         if here and (self._level is None or state.now_s - self._reviewed_s >= REVIEW_S):
             self._review(state)
         decision = self.inner.decide(state)
         return Decision(decision.changes, state.now_s + REVIEW_S if here else math.inf, decision.consolidate_price)
-
-    def _widen(self, job: JobState) -> None:
-        """Keep λ's range over everything at which some job changes its mind."""
-        for table in job.job.tables.values():
-            key = ("range", job.job.min_n, job.job.max_n)
-            if key not in table.cache:
-                breaks = price_breaks(table, job.job.min_n, job.job.max_n) or [1e-6]
-                table.cache[key] = (grid_index(min(breaks)), grid_index(max(breaks)))
-            low, high = table.cache[key]
-            self._low = min(self._low, low - STEPS_PER_OCTAVE)
-            self._high = max(self._high, high + STEPS_PER_OCTAVE)
 
     def _review(self, state: State) -> None:
         target = self._target(state)
@@ -77,33 +90,25 @@ class OnlineBudget:
             passed_s = state.now_s - self._reviewed_s
             self._level += (target - self._level) * (1.0 - math.exp(-passed_s / self.smoothing_s))
         self._reviewed_s = state.now_s
-        index = round(self._level)
-        price = 0.0 if index <= self._low else grid_price(index)
+        position = round(self._level)
+        price = 0.0 if position == 0 else grid_price(LEVELS[position])
         if price != self.inner.energy_price:
             self.inner.reprice(price, state)
 
-    def _target(self, state: State) -> float:
-        """The lowest level at which what is here can be finished within its share of the budget, by bisection."""
-        allowed_j = self.budget_j * min(1.0, self._arrived_j / self.expected_j) - state.spent_j
-        # What idle GPUs and half-empty nodes have added so far is expected to go on.
-        overhead = state.spent_j / state.share_j if state.share_j > 0 else 1.0
-        low, high = int(self._low), int(self._high)
-        if overhead * self._to_finish_j(state, low) <= allowed_j:
-            return low
-        while high - low > 1:
-            middle = (low + high) // 2
-            if overhead * self._to_finish_j(state, middle) <= allowed_j:
-                high = middle
-            else:
-                low = middle
-        return high
-
-    def _to_finish_j(self, state: State, index: int) -> float:
-        total_j = 0.0
-        books = self.inner.books
+    def _target(self, state: State) -> int:
+        """Position in `LEVELS` of the smallest λ that keeps the budget; the last where none does."""
+        left_j = np.zeros(len(LEVELS))
         for job in (*state.running.values(), *state.waiting.values()):
-            pool = job.pool if job.pool in job.job.tables else next(iter(job.job.tables))
-            options = ladder(job.job.tables[pool], index, job.job.min_n, job.job.max_n)
-            config = options.rungs[options.rung_at(books[pool].gpu_price if pool in books else 0.0)]
-            total_j += job.remaining_at(state.now_s) * config.power_w / config.speed_per_s
-        return total_j
+            left_j += job.remaining_at(state.now_s) * _energies(job.job)
+        to_come = max(0.0, self.expected_j - self._arrived_j) / self._arrived_j
+        need_j = state.spent_j + self._overhead(state, left_j) * (left_j + to_come * self._seen_j)
+        keeps = np.flatnonzero(need_j <= self.budget_j)
+        return int(keeps[0]) if len(keeps) else len(LEVELS) - 1
+
+    def _overhead(self, state: State, left_j: Floats) -> float:
+        """κ."""
+        position = round(self._level) if self._level is not None else 0
+        done_j = float(self._seen_j[position] - left_j[position])
+        if done_j > ENOUGH_DONE * self.expected_j:
+            return state.spent_j / done_j
+        return state.spent_j / state.share_j if state.share_j > 0 else 1.0

@@ -130,6 +130,10 @@ class Placer:
         sizes = [self.blocks[t].size for t in found]
         return found if sum(sizes) == self._used[node] else None
 
+    def least_used(self) -> int:
+        """The partly used node with the fewest GPUs in use."""
+        return min(self.partial, key=lambda node: (self._used[node], node))
+
     def used(self, node: int) -> int:
         """GPUs of a node with a tenant."""
         return self._used[node]
@@ -148,7 +152,8 @@ class Placer:
             found[tenant] = place
             if tree.spans(place)[0][0] == node or self._used[tree.spans(place)[0][0]] == 0:
                 break  # only a node that is off was left
-        done = len(found) == len(tenants) and all(self._used[tree.spans(b)[0][0]] > 0 for b in found.values())
+        places = [tree.spans(block)[0][0] for block in found.values()]
+        done = len(found) == len(tenants) and all(k != node and self._used[k] > 0 for k in places)
         if done:
             for tenant in tenants:
                 self.remove(tenant)

@@ -11,7 +11,8 @@ from pfprofile.errors import InfeasibleError
 from pfprofile.plan.bounds import least_energy_j, preemptive_bound_s
 from pfprofile.plan.feasibility import check_deadlines_alone, check_power_floor, missed_deadline
 from pfprofile.plan.grid import price_grid
-from pfprofile.plan.simulator import Options, Outcome, Seat, simulate
+from pfprofile.plan.outcome import Options, Outcome, Seat
+from pfprofile.plan.simulator import simulate
 from pfprofile.plan.uncertainty import ModelDraws, Spread, spread_of
 from pfprofile.policy.base import Job
 from pfprofile.policy.registry import make_policy, takes

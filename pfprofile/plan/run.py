@@ -58,7 +58,7 @@ class Answer:
 
 
 def run_plan(request: Request) -> Answer:
-    """Read, plan and write down. Raises what the parts raise; see `load_inputs`, `make_plan`, `exact_plan`, `resume`."""
+    """Read, plan and write down. Raises what `load_inputs`, `make_plan`, `exact_plan` and `resume` raise."""
     inputs = load_inputs(request.jobs, request.cluster, request.models)
     limits = _resumed(request, inputs) if request.running else request.limits
     if request.exact:
@@ -104,7 +104,7 @@ def _online(request: Request, inputs: Inputs, limits: Limits) -> Plan:
     lower_j = least_energy_j(inputs.jobs)
     if outcome.energy_j > limits.budget_j:
         raise InfeasibleError(
-            f"kept online, the budget of {format_energy(limits.budget_j)} is overspent: {format_energy(outcome.energy_j)}",
+            f"online, the budget of {format_energy(limits.budget_j)} is overspent: {format_energy(outcome.energy_j)}",
             "raise the budget, correct --expected-work, or leave it out to plan with what is known",
             least_energy_j=outcome.energy_j,
             lower_bound_j=lower_j,

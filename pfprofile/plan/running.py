@@ -29,7 +29,7 @@ from pfprofile.cluster.jobs import Seconds
 from pfprofile.cluster.nodes import Cluster
 from pfprofile.cluster.speed_table import Config
 from pfprofile.errors import InputError, UsageError, nearest
-from pfprofile.plan.simulator import Seat
+from pfprofile.plan.outcome import Seat
 from pfprofile.policy.base import Job
 from pfprofile.units import parse_energy
 
@@ -131,7 +131,7 @@ def _from_schedule(body: dict[str, Any], now_s: float, path: Path) -> dict[str, 
         standing_j = body["totals"]["idle_energy_j"] + body["totals"]["node_energy_j"]
     except (KeyError, TypeError) as error:
         raise InputError(f"{path}: not a schedule of pfprofile: {error}") from None
-    running = [
+    running: list[dict[str, Any]] = [
         {"job": name, "done_samples": amount, **sits.get(name, {"gpus": []})}
         for name, amount in done.items()
         if name not in finished

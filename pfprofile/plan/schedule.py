@@ -7,8 +7,8 @@ import math
 from pathlib import Path
 from typing import Any
 
+from pfprofile.plan.outcome import Segment
 from pfprofile.plan.planner import Plan
-from pfprofile.plan.simulator import Segment
 from pfprofile.profile.io import write_text
 
 FORMAT_VERSION = 1

@@ -9,104 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
 from pfprofile.cluster.nodes import Cluster
 from pfprofile.cluster.speed_table import Config
 from pfprofile.errors import InfeasibleError
+from pfprofile.plan.outcome import Options, Outcome, Segment
 from pfprofile.plan.placement import Placer
 from pfprofile.plan.placement_batch import place_all, standing_w
+from pfprofile.plan.repairs import cheapest_slowdown, tenants_to_move
 from pfprofile.policy.base import Choice, Job, JobState, Policy, State
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """A stretch of one job's life on the same GPUs at the same clock; ``kind`` is run or rescale."""
-
-    job: int
-    kind: str
-    start_s: float
-    end_s: float
-    pool: int
-    config: Config
-    gpus: tuple[str, ...]
-
-    @property
-    def power_w(self) -> float:
-        """Power of the job's GPUs, W."""
-        return self.config.n * self.config.gpu_w
-
-    @property
-    def energy_j(self) -> float:
-        """Energy of the job's GPUs, J."""
-        return self.power_w * (self.end_s - self.start_s)
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a simulation found. Energies in J, times in s.
-
-    Attributes:
-        jobs: final states, in the order given.
-        job_energy_j: energy of each job's GPUs.
-        segments: only if recorded; by start, then job.
-    """
-
-    jobs: list[JobState]
-    job_energy_j: list[float]
-    gpu_energy_j: float
-    idle_energy_j: float
-    node_energy_j: float
-    start_s: float
-    end_s: float
-    peak_w: float
-    rescales: int
-    migrations: int
-    segments: list[Segment]
-
-    @property
-    def energy_j(self) -> float:
-        """Total."""
-        return self.gpu_energy_j + self.idle_energy_j + self.node_energy_j
-
-    @property
-    def avg_jct_s(self) -> float:
-        """Mean of finish − submit."""
-        return math.fsum(j.finished_s - j.job.submit_s for j in self.jobs) / len(self.jobs)
-
-    @property
-    def makespan_s(self) -> float:
-        """From the first arrival to the last finish."""
-        return self.end_s - self.start_s
-
-
-@dataclass(frozen=True, slots=True)
-class Seat:
-    """A job that already runs. ``gpus`` are (node, index); None = anywhere, at the cost of a restart."""
-
-    pool: int
-    config: Config
-    gpus: tuple[tuple[int, int], ...] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How to simulate.
-
-    Attributes:
-        power_cap_w: never exceeded; infinite = none.
-        always_on: nodes stay on from the first arrival to the last finish.
-        record: keep segments.
-        start_s: nothing happens before; earlier arrivals wait for it.
-        under_way: by job index, where a job already sits when the simulation starts.
-    """
-
-    power_cap_w: float = math.inf
-    always_on: bool = False
-    record: bool = True
-    start_s: float = 0.0
-    under_way: Mapping[int, Seat] = field(default_factory=dict)
 
 
 class Simulation:
@@ -354,13 +266,12 @@ class Simulation:
 
     def _hold_cap(self) -> None:
         """Lower clocks, then stop the newest jobs, until the power is within the cap."""
-        cap = self.options.power_cap_w
         running = self.state.running
         while running:
             self._gpu_w = math.fsum(j.config.n * j.config.gpu_w for j in running.values() if j.config is not None)
-            if self.power_w <= cap:
+            if self.power_w <= self.options.power_cap_w:
                 return
-            slower = self._cheapest_slowdown()
+            slower = cheapest_slowdown(running.values())
             if slower is not None:
                 job, config = slower
                 self._close(job)
@@ -374,60 +285,17 @@ class Simulation:
             self._leave_waiting(newest)
             self.state.bounced.append(newest)
 
-    def _cheapest_slowdown(self) -> tuple[JobState, Config] | None:
-        """The one clock step down that costs least speed for a watt."""
-        best: tuple[float, int] | None = None
-        found: tuple[JobState, Config] | None = None
-        for job in self.state.running.values():
-            config = job.config
-            assert config is not None
-            group = job.job.tables[job.pool].by_n[config.n]
-            position = group.index(config)
-            if position == 0:
-                continue
-            lower = group[position - 1]
-            saved_w = config.n * (config.gpu_w - lower.gpu_w)
-            if saved_w <= 0:
-                continue
-            rank = ((1.0 - lower.speed_per_s / config.speed_per_s) / saved_w, job.index)
-            if best is None or rank < best:
-                best, found = rank, (job, lower)
-        return found
-
     def _consolidate(self, price: float) -> None:
-        """Empty the least used node where the energy saved is worth the restarts (at most one move of tenants a call)."""
+        """Empty the least used nodes of each pool where the energy saved is worth the restarts."""
+        if self.options.always_on:
+            return
         for placer in self.placers:
-            if len(placer.partial) < 2 or self.options.always_on:
-                continue
-            spare = sum(placer.pool.gpus_per_node - placer.used(node) for node in placer.partial)
-            node = min(placer.partial, key=lambda k: (placer.used(k), k))
-            if 2 * placer.used(node) > placer.pool.gpus_per_node:
-                continue
-            if spare - (placer.pool.gpus_per_node - placer.used(node)) < placer.used(node):
-                continue
-            tenants = placer.tenants_of(node)
-            if tenants is None or not self._pays(placer, tenants, price):
-                continue
-            if placer.empty(node, tenants):
+            tenants = tenants_to_move(placer, self.jobs, self.now_s, price)
+            while tenants and placer.empty(placer.least_used(), tenants):
                 for tenant in tenants:
                     self._restart(self.jobs[tenant])
                     self.migrations += 1
-
-    def _pays(self, placer: Placer, tenants: list[int], price: float) -> bool:
-        """Whether switching off the tenants' node until they would have left is worth moving them."""
-        pool, now = placer.pool, self.now_s
-        moved = [self.jobs[t] for t in tenants]
-        if any(job.ready_s > now or job.since_s == now for job in moved):
-            return False  # just started or moved: let it run first
-        left_s, cost, busy = 0.0, 0.0, 0
-        for job in moved:
-            config = job.config
-            assert config is not None
-            left_s = max(left_s, job.remaining_at(now) / config.speed_per_s)
-            cost += job.job.restart_s(config.n) * (1.0 + price * config.power_w)
-            busy += config.n
-        saved_w = pool.node_w + pool.gpus_per_node * pool.idle_w
-        return price * saved_w * left_s > cost
+                tenants = tenants_to_move(placer, self.jobs, self.now_s, price)
 
     # ── the result ──
 

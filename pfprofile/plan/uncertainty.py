@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pfprofile.cluster.speed_table import SpeedTable
-from pfprofile.plan.simulator import Outcome
+from pfprofile.plan.outcome import Outcome
 
 Floats = NDArray[np.float64]
 N_DRAWS = 400

@@ -58,7 +58,7 @@ def trace_jobs(
 
 
 def offered_load(jobs: Sequence[Job], cluster: Cluster) -> float:
-    """GPU time that the jobs ask for at the GPUs asked for and the fastest clock ÷ the GPU time until the last arrival."""
+    """GPU time of the jobs on the GPUs they asked for ÷ what the cluster has until the last arrival."""
     asked = sum(
         job.work / next(iter(job.tables.values())).fastest(job.rigid_n).speed_per_s * job.rigid_n for job in jobs
     )

@@ -1,8 +1,9 @@
 """The default policy under a power cap: the smallest price ν of energy at which the true power fits, else fewer jobs.
 
-True power (GPUs, idle GPUs, nodes that are on) depends on where things end up, so each try is placed on a copy. A high ν
-goes to the configurations of least energy for the work, which need not be those of least power; where even these do not
-fit, jobs are deferred, longest first, and what is left of the cap goes to the next ones at whatever they can run with.
+True power (GPUs, idle GPUs, nodes that are on) depends on where things end up, so each try is placed on a copy. A high
+ν goes to the configurations of least energy for the work, which need not be those of least power; where even these do
+not fit, jobs are deferred, longest first, and what is left of the cap goes to the next ones at whatever they can run
+with, and to faster clocks.
 """
 
 from __future__ import annotations

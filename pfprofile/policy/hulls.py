@@ -116,7 +116,7 @@ def _build(table: SpeedTable, index: int | None, least: int, most: int) -> Ladde
     ]
     rungs = [*forced, *rungs]
     worth = [math.inf] * len(forced) + worth
-    extra = np.diff(np.array([c.n for c in rungs], dtype=np.int64))
+    extra = np.array([b.n - a.n for a, b in pairwise(rungs)], dtype=np.int64)
     return Ladder(table, tuple(rungs), np.array(worth), extra, index, tuple(-w for w in worth))
 
 

@@ -71,8 +71,8 @@ def rank_weights(count: int, theta: float) -> list[float]:
 def share(claims: Sequence[Claim], capacity: int) -> Shares:
     """Give every claim a rung: the smallest μ with Σ n ≤ capacity, then the left-over.
 
-    Each step up a ladder is worth h·m of a GPU's price; sorted by that, a prefix is what any price buys. A claim's first
-    rung is given in any case; the caller admits no more jobs than their first rungs fit.
+    Each step up a ladder is worth h·m of a GPU's price; sorted by that, a prefix is what any price buys. A claim's
+    first rung is given in any case; the caller admits no more jobs than their first rungs fit.
     """
     tops = [len(claim.ladder.rungs) - 1 for claim in claims]
     if sum(c.ladder.rungs[-1].n for c in claims) <= capacity:

@@ -47,7 +47,7 @@ def test_version_and_no_arguments():
         (["shwo", "x"], 2, "shwo"),
         (["show"], 2, "FILE"),
         (["show", "profiles", "--format", "xml"], 2, "xml"),
-        (["show", "nowhere.parquet"], 3, "neither a profile file nor a shipped profile"),
+        (["show", "nowhere.parquet"], 3, "nowhere.parquet: no such file"),
         (["merge", "nowhere.parquet", "-o", "x.parquet"], 3, "no such file"),
         (["schema", "profil"], 2, "did you mean 'profile'"),
     ],
@@ -150,7 +150,7 @@ def test_each_error_leaves_with_its_code(monkeypatch, error, code):
     def fail(*_: object) -> None:
         raise error("what is wrong", "what to do") if issubclass(error, errors.PfprofileError) else error
 
-    monkeypatch.setattr("pfprofile.profile.places.find_profile", fail)
+    monkeypatch.setattr("pfprofile.report.artifact.find_artifact", fail)
     result = CliRunner().invoke(app, ["show", "x"])
     assert result.exit_code == code
     if issubclass(error, errors.PfprofileError):
@@ -158,5 +158,5 @@ def test_each_error_leaves_with_its_code(monkeypatch, error, code):
 
 
 def test_a_defect_of_ours_keeps_its_traceback(monkeypatch):
-    monkeypatch.setattr("pfprofile.profile.places.find_profile", lambda *_: 1 / 0)
+    monkeypatch.setattr("pfprofile.report.artifact.find_artifact", lambda *_: 1 / 0)
     assert isinstance(CliRunner().invoke(app, ["show", "x"]).exception, ZeroDivisionError)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 from collections import defaultdict
 from itertools import pairwise
 
@@ -11,39 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pfprofile.cluster.nodes import Cluster, NodeGroup, make_cluster
-from pfprofile.cluster.speed_table import SpeedTable, build_table
+from pfprofile.cluster.nodes import Cluster
 from pfprofile.errors import InfeasibleError
 from pfprofile.plan.bounds import least_energy_j, preemptive_bound_s
+from pfprofile.plan.outcome import Options, Outcome
 from pfprofile.plan.planner import Limits, make_plan
 from pfprofile.plan.schedule import merged_segments
-from pfprofile.plan.simulator import Options, Outcome, simulate
+from pfprofile.plan.simulator import simulate
 from pfprofile.policy.base import Job
 from pfprofile.policy.registry import POLICIES, make_policy
-from tests.plan.double import Double
-
-CLUSTER = make_cluster([NodeGroup("n", "a100-sxm4", 3, 8, 400.0, 55.0)])
-MODELS = (Double(), Double("bert", sync_s=0.04, sample_s=0.004), Double("vgg", sync_s=0.09, clocks=()))
-TABLES: dict[tuple[int, int], SpeedTable] = {}
-
-
-def table(model: int, batch: int) -> SpeedTable:
-    key = (model, batch)
-    if key not in TABLES:
-        TABLES[key] = build_table(MODELS[model], batch, CLUSTER.pools[0])
-    return TABLES[key]
-
-
-def make_jobs(seed: int, count: int, gap_s: float) -> list[Job]:
-    rng = random.Random(seed)
-    jobs, now = [], 0.0
-    for i in range(count):
-        speeds = table(rng.randrange(3), rng.choice((64, 256, 1024)))
-        work = rng.lognormvariate(0.0, 1.3) * 900.0 * speeds.fastest(1).speed_per_s
-        least = rng.choice((1, 1, 1, 2, 4))
-        jobs.append(Job(f"j{i}", now, work, least, rng.choice((least, 8, 16)), {0: speeds}))
-        now += rng.expovariate(1 / gap_s) if gap_s else 0.0
-    return jobs
+from tests.plan.cases import CLUSTER, make_jobs, table
 
 
 def check(jobs: list[Job], cluster: Cluster, outcome: Outcome, cap_w: float = math.inf, on: bool = False) -> None:

@@ -69,7 +69,7 @@ def static_problem(jobs: Sequence[Job], capacity: Sequence[int], budget_j: float
     )  # fmt: skip
 
 
-def _solve(problem: StaticProblem, *, whole: bool, gap: float = 0.0) -> Any:
+def _solve(problem: StaticProblem, *, whole: bool, gap: float = 0.0) -> tuple[Any, float]:
     m = len(problem.configs)
     columns = np.arange(m)
     one_each = csr_matrix((np.ones(m), (problem.owner, columns)), shape=(problem.count, m))
@@ -97,7 +97,8 @@ def static_bound_s(problem: StaticProblem) -> float:
         InfeasibleError: not even fractions of configurations fit.
     """
     found, scale = _solve(problem, whole=False)
-    return float(found.fun) * scale / problem.count * (1.0 - 1e-9)
+    value: float = float(found.fun) * scale / problem.count * (1.0 - 1e-9)
+    return value
 
 
 def exact_choice(problem: StaticProblem, gap: float = 1e-6) -> tuple[list[int], float]:
