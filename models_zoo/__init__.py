@@ -6,4 +6,5 @@ ZOO: dict[str, str] = {
     "resnet50": "models_zoo.resnet50:ResNet50",
     "vgg16": "models_zoo.vgg16:Vgg16",
     "inception_v3": "models_zoo.inception_v3:InceptionV3",
+    "bert": "models_zoo.bert:Bert",
 }
