@@ -7,4 +7,5 @@ ZOO: dict[str, str] = {
     "vgg16": "models_zoo.vgg16:Vgg16",
     "inception_v3": "models_zoo.inception_v3:InceptionV3",
     "bert": "models_zoo.bert:Bert",
+    "gpt2": "models_zoo.gpt2:Gpt2",
 }
