@@ -8,4 +8,5 @@ ZOO: dict[str, str] = {
     "inception_v3": "models_zoo.inception_v3:InceptionV3",
     "bert": "models_zoo.bert:Bert",
     "gpt2": "models_zoo.gpt2:Gpt2",
+    "deepspeech2": "models_zoo.deepspeech2:DeepSpeech2",
 }
