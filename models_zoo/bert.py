@@ -74,7 +74,7 @@ class Bert:
         samples_per_epoch=8_551,
         reference_local_batch=32,
         default_global_batch=32,
-        source="CoLA train split (Warstadt et al., TACL 2019); batch 32 for GLUE: Devlin et al., NAACL 2019, section 4.1",
+        source="CoLA train split (Warstadt et al., TACL 2019); batch 32 for GLUE: Devlin et al., 2019, section 4.1",
     )
     defaults: ClassVar[Mapping[str, Any]] = {
         "sequence_length": 128, "layers": 12, "width": 768, "vocabulary": 30_522, "classes": 2,

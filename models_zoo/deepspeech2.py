@@ -27,7 +27,7 @@ from pfprofile.train.workload import Facts, Settings
 BINS, FRAMES_PER_S = 161, 100
 #: a–z, space, apostrophe, and the blank, which is number 0.
 CHARACTERS = 29
-#: What people read aloud: LibriSpeech's 9.4 million words in 960 hours, at five letters and a space.
+#: Assumed: 2.5 words a second of read speech, five letters and a space each. It only sets the length of CTC's targets.
 CHARACTERS_PER_S = 15
 CHANNELS = 32
 #: (height, width), stride of both convolutions, over (frequency, time).
@@ -55,7 +55,7 @@ class SequenceNorm(nn.Module):
 
 
 class Recurrent(nn.Module):
-    """A bidirectional GRU whose two directions are summed (equation 3)."""
+    """A bidirectional GRU whose two directions are summed (section 3.1)."""
 
     def __init__(self, inside: int, width: int) -> None:
         super().__init__()
@@ -104,7 +104,7 @@ class DeepSpeech2:
         reference_local_batch=32,
         default_global_batch=512,
         source="LibriSpeech's 960 hours (Panayotov et al., ICASSP 2015); batch 512: Amodei et al., ICML 2016; "
-        "local batch: over 16 GPUs, the most that they use for one training",
+        "local batch: the same over 16 GPUs",
     )
     defaults: ClassVar[Mapping[str, Any]] = {"seconds": 12.3, "layers": 5, "width": 800}
 
@@ -119,7 +119,9 @@ class DeepSpeech2:
         frames = round(settings["seconds"] * FRAMES_PER_S)
         _, times = convolved(BINS, frames)
         if times < 1:
-            raise UsageError(f"seconds {settings['seconds']} is too short for the convolutions", "it takes at least 0.4")
+            raise UsageError(
+                f"seconds {settings['seconds']} is too short for the convolutions", "it takes at least 0.4"
+            )
         spectrograms = torch.randn(local_batch, 1, BINS, frames, device=device, generator=generator)
         # CTC needs a blank between equal neighbours: no more than half as many characters as times always fit.
         length = min(round(settings["seconds"] * CHARACTERS_PER_S), (times + 1) // 2)

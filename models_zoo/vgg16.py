@@ -27,7 +27,7 @@ class Vgg16(ImageClassification):
         samples_per_epoch=1_281_167,
         reference_local_batch=64,
         default_global_batch=256,
-        source="ImageNet-1k train split; batch 256 over 4 GPUs: Simonyan and Zisserman, ICLR 2015, sections 3.1 and 3.3",
+        source="ImageNet-1k train split; batch 256 over 4 GPUs: Simonyan and Zisserman, 2015, sections 3.1, 3.3",
     )
     defaults: ClassVar[Mapping[str, Any]] = {**ImageClassification.defaults, "hidden": 4096}
     smallest_image = 32
@@ -54,6 +54,7 @@ class Vgg16(ImageClassification):
         for layer in module:
             if isinstance(layer, (nn.Conv2d, nn.Linear)):
                 nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
+                assert layer.bias is not None
                 nn.init.zeros_(layer.bias)
         return module
 

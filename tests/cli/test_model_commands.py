@@ -140,3 +140,49 @@ def test_pick_says_what_it_saves_against_the_default_clock(cli):
     assert row["time_added"] <= 0.04 + 1e-9
     assert row["default_step_time_s"] < row["step_time_s"]
     assert "verify" in done.stderr
+
+
+def test_validate_prints_held_out_errors_and_can_gate(cli, profile_file):
+    done = cli("validate", profile_file, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    assert {(r["part"], r["axis"]) for r in rows} == {
+        (part, axis) for part in ("throughput", "power") for axis in ("batch", "n_gpus", "clock")
+    }
+    assert all(r["mape"] is not None and r["gradient_boosting"] is not None for r in rows)
+    gate = cli("validate", profile_file, "--max-error", "0.0001%", "--folds", "3")
+    assert gate.returncode == 6
+    assert "left out" in gate.stderr
+    assert "Traceback" not in gate.stderr
+
+
+def test_the_models_schema_is_shipped(cli):
+    schema = json.loads(cli("schema", "model", "--format", "json").stdout)
+    assert schema["title"] == "ModelDocument"
+    assert schema["additionalProperties"] is False
+    table = cli("schema", "model", "--format", "csv").stdout
+    assert "noise.time" in table
+    assert "residual.time.inputs" in table
+
+
+def test_validate_prints_held_out_errors_and_can_gate(cli, profile_file):
+    done = cli("validate", profile_file, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    assert {(r["part"], r["axis"]) for r in rows} == {
+        (part, axis) for part in ("throughput", "power") for axis in ("batch", "n_gpus", "clock")
+    }
+    assert all(r["mape"] is not None and r["gradient_boosting"] is not None for r in rows)
+    gate = cli("validate", profile_file, "--max-error", "0.0001%", "--folds", "3")
+    assert gate.returncode == 6
+    assert "left out" in gate.stderr
+    assert "Traceback" not in gate.stderr
+
+
+def test_the_models_schema_is_shipped(cli):
+    schema = json.loads(cli("schema", "model", "--format", "json").stdout)
+    assert schema["title"] == "ModelDocument"
+    assert schema["additionalProperties"] is False
+    table = cli("schema", "model", "--format", "csv").stdout
+    assert "noise.time" in table
+    assert "residual.time.inputs" in table
