@@ -121,7 +121,7 @@ class Network(nn.Module):
         super().__init__()
 
         def w(channels: int) -> int:
-            return max(1, channels * settings["width"] // 32)
+            return max(1, channels * int(settings["width"]) // 32)
 
         stem = [Conv(3, w(32), 3, 2), Conv(w(32), w(32), 3), Conv(w(32), w(64), 3, padding=1), nn.MaxPool2d(3, 2)]
         stem += [Conv(w(64), w(80)), Conv(w(80), w(192), 3), nn.MaxPool2d(3, 2)]

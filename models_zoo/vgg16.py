@@ -33,7 +33,7 @@ class Vgg16(ImageClassification):
     smallest_image = 32
 
     def network(self, settings: Settings) -> nn.Module:
-        """The plain network, with weights that keep the signal's height (He et al., ICCV 2015)."""
+        """The plain network; its weights keep the signal's height (He et al., ICCV 2015), the last layer's are small."""
         layers: list[nn.Module] = []
         channels = 3
         for depth, factor in GROUPS:
@@ -56,8 +56,9 @@ class Vgg16(ImageClassification):
                 nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
                 assert layer.bias is not None
                 nn.init.zeros_(layer.bias)
+        nn.init.normal_(module[-1].weight, std=0.01)  # type: ignore[arg-type]
         return module
 
     def optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         """SGD, momentum 0.9, weight decay 5e-4 (section 3.1), at a rate that keeps random data finite."""
-        return torch.optim.SGD(parameters, lr=0.001, momentum=0.9, weight_decay=5e-4)
+        return torch.optim.SGD(parameters, lr=0.005, momentum=0.9, weight_decay=5e-4)

@@ -39,7 +39,7 @@ class Trainer:
         generator = torch.Generator(self.device).manual_seed(job["seed"] + 1 + rank)
         settings = job["settings"]
         module = network_of(workload, settings).to(self.device).train()
-        self.module = module
+        self.module: Any = module
         if self.n_ranks > 1:
             ids = [self.device.index] if self.device.type == "cuda" else None
             self.module = DistributedDataParallel(module, device_ids=ids)
@@ -54,7 +54,7 @@ class Trainer:
             local = self.n_ranks > 1 and (pass_ < self.accum_steps - 1 or not synchronise)
             with self.module.no_sync() if local else contextlib.nullcontext():
                 with torch.autocast(self.device.type, self.dtype, enabled=self.dtype is not None):
-                    loss = self.loss(self.module(*self.inputs), self.targets)
+                    loss: Any = self.loss(self.module(*self.inputs), self.targets)
                 (loss / self.accum_steps).backward()
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
