@@ -60,5 +60,5 @@ class Vgg16(ImageClassification):
         return module
 
     def optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        """SGD, momentum 0.9, weight decay 5e-4 (section 3.1), at a rate that keeps random data finite."""
-        return torch.optim.SGD(parameters, lr=0.005, momentum=0.9, weight_decay=5e-4)
+        """SGD, momentum 0.9, weight decay 5e-4 (section 3.1), at a tenth of its rate: finite on random data."""
+        return torch.optim.SGD(parameters, lr=0.001, momentum=0.9, weight_decay=5e-4)
