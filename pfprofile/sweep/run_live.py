@@ -41,7 +41,7 @@ def sweep_live(request: SweepRequest, reporter: Reporter) -> Outcome:
         clocks = _clocks(request, device, reporter)
         _refuse_company(request, device, max(gpus))
         with Host(CPU_THREADS if device.kind == "cpu" else 0) as host:
-            told = describe(host, spec, request.settings)
+            told = describe(host, spec, request.settings, device.kind)
             if device.kind == "cuda" and host.cuda_version is None and told["torch_device"] is None:
                 raise HardwareError(
                     f"torch {host.torch_version} is a build without CUDA", "install one with CUDA, or use --device cpu"
