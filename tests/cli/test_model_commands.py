@@ -77,6 +77,13 @@ def test_gpus_per_node_sets_the_nodes(cli):
     assert row["sm_clock_mhz"] == ""
 
 
+def test_a_clock_the_device_does_not_offer_is_answered_and_said(cli):
+    done = cli("predict", "resnet50", "--gpus", "1", "--batch-sizes", "32", "--freqs", "1000", "--format", "json")
+    [row] = json.loads(done.stdout)
+    assert row["sm_clock_mhz"] == 1000
+    assert "nearest is 1005 MHz" in done.stderr
+
+
 def test_a_range_of_clocks_includes_its_end(cli):
     done = cli(
         "predict", "resnet50", "--gpus", "1", "--batch-sizes", "32", "--freqs", "900:1410:255", "--format", "json"
