@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from pfprofile.sweep.space import Point, Row
 
@@ -24,6 +24,7 @@ class SweepRequest:
     Attributes:
         workload: zoo name, ``module:Class`` or ``file.py:Class``; may be left out with ``replay``.
         settings: workload settings as text, e.g. ``{"image_size": "32"}``.
+        max_points: the most points, or ``auto`` = until the stop rule is content.
         max_time_s: no new point is begun after this.
         window_s: least length of a measured window, s; None = the device's habit.
         timeout_s: the longest one trial may take, s.
@@ -41,7 +42,7 @@ class SweepRequest:
     repeats: int | None = None
     steps: int | None = None
     seed: int = 0
-    max_points: int | None = None
+    max_points: int | Literal["auto"] | None = None
     max_time_s: float | None = None
     window_s: float | None = None
     timeout_s: float = 600.0

@@ -11,16 +11,22 @@ from typing import Any
 from pfprofile._version import __version__
 from pfprofile.device import Device, open_device
 from pfprofile.device.cpu import available_bytes
-from pfprofile.errors import HardwareError, UsageError
+from pfprofile.errors import HardwareError
 from pfprofile.profile import Profile, ProfileMetadata, WorkloadFacts
 from pfprofile.profile.places import default_profile_path
-from pfprofile.sweep.chooser import BatchLimits, BatchSearch, Chooser, Grid, grid_order, spread_subset
+from pfprofile.sweep.adaptive import Adaptive
+from pfprofile.sweep.adaptive import describe as describe_adaptive
+from pfprofile.sweep.chooser import BatchLimits, BatchSearch, Chooser, Grid, grid_order
+from pfprofile.sweep.design import design
 from pfprofile.sweep.engine import run_points
 from pfprofile.sweep.journal import Journal, file_lock, open_journal
 from pfprofile.sweep.live import Job, LiveRunner, trial_seconds
+from pfprofile.sweep.outliers import outliers
 from pfprofile.sweep.request import Options, Outcome, Reporter, SweepRequest
 from pfprofile.sweep.signals import interruptible
-from pfprofile.sweep.space import Point, choose_clocks
+from pfprofile.sweep.space import Point, choose_clocks, spread
+from pfprofile.sweep.stop_rule import USUAL_POINTS
+from pfprofile.sweep.surrogate import Machine
 from pfprofile.train import Host, describe, parse_workload, require_torch
 
 #: Least length of a measured window, s: a GPU's energy counter needs a second or more, a CPU has none to wait for.
@@ -53,7 +59,7 @@ def sweep_live(request: SweepRequest, reporter: Reporter) -> Outcome:
             with LiveRunner(device, host, job) as runner, file_lock(output):
                 clocks = _try_lock(request, runner, clocks, reporter)
                 chooser = _chooser(request, device, gpus, clocks)
-                metadata = _metadata(request, device, host, job, told["facts"], max(gpus), chooser)
+                metadata = _metadata(request, device, host, job, told["facts"], max(gpus), chooser, clocks)
                 journal = open_journal(
                     output, metadata, explicit=request.output is not None, fresh=request.fresh, force=request.force,
                     retry_failed=request.retry_failed, allow_mixed=request.allow_mixed,
@@ -87,7 +93,8 @@ def _clocks(request: SweepRequest, device: Device, reporter: Reporter) -> list[f
     freqs = request.freqs or "default"
     trouble = device.lock_trouble()
     if trouble is None:
-        return choose_clocks(freqs, device.supported_clocks_mhz)
+        # `auto` chooses among all of them on the way.
+        return choose_clocks("all" if _is_auto(request) else freqs, device.supported_clocks_mhz)
     if request.require_clocks:
         raise HardwareError(f"--require-clocks: {trouble}", "leave --require-clocks out to sweep unlocked")
     if freqs.lower() in ("auto", "all", "default"):
@@ -125,32 +132,50 @@ def _try_lock(
 
 def _chooser(request: SweepRequest, device: Device, gpus: Sequence[int], clocks: Sequence[float | None]) -> Chooser:
     repeats, accum = request.repeats or 1, request.accum_steps or (1,)
+    space: list[Point] | BatchSearch
     if request.batch_sizes is None:
-        if request.max_points is not None:
-            raise UsageError("--max-points needs a list of batch sizes", "give --batch-sizes 1,2,4")
         limits = BatchLimits()
         if device.kind == "cpu":
             # Filling a machine's memory would take others' with it.
             limits = BatchLimits(most_step_s=5.0, most_bytes=0.5 * available_bytes())
-        return BatchSearch(gpus, clocks, accum, repeats=repeats, seed=request.seed, limits=limits)
-    points = [Point(n, b, c, a) for n in gpus for b in request.batch_sizes for a in accum for c in clocks]
-    if request.max_points is not None:
-        points = spread_subset(points, request.max_points, request.seed)
-    return Grid(grid_order(points, repeats=repeats, seed=request.seed))
+        space = BatchSearch(gpus, clocks, accum, repeats=repeats, seed=request.seed, limits=limits)
+    else:
+        space = [Point(n, b, c, a) for n in gpus for b in request.batch_sizes for a in accum for c in clocks]
+    choose = _is_auto(request) and len(clocks) > 1
+    if not choose and request.max_points is None:
+        return space if isinstance(space, BatchSearch) else Grid(grid_order(space, repeats=repeats, seed=request.seed))
+    machine = Machine(device.name, device.default_clock_mhz, device.supported_clocks_mhz, device.power_limit_w)
+    return Adaptive(
+        space, machine, choose_clocks=choose, budget=request.max_points, repeats=lambda _: repeats, seed=request.seed
+    )
+
+
+def _is_auto(request: SweepRequest) -> bool:
+    return (request.freqs or "").strip().lower() == "auto"
 
 
 def _dry_run(request: SweepRequest, device: Device, gpus: Sequence[int], clocks: Sequence[float | None]) -> Outcome:
-    chooser = _chooser(request, device, gpus, clocks)
-    if isinstance(chooser, Grid):
-        order = tuple(point for point, _ in chooser.order)
-    else:
-        order = tuple(Point(n, 1, c) for n in gpus for c in clocks)
+    known = [c for c in clocks if c is not None]
+    if _is_auto(request) and known:
+        clocks = [*spread(known)]  # as many as auto measures at most; which ones, only the rows will tell
+    batches = request.batch_sizes or (1,)
+    order = [Point(n, b, c, a) for n in gpus for b in batches for a in request.accum_steps or (1,) for c in clocks]
+    if request.max_points is not None:
+        order = design(order, USUAL_POINTS if request.max_points == "auto" else request.max_points, request.seed)
+    order = [p for p, _ in grid_order(order, repeats=request.repeats or 1, seed=request.seed)]
     window_s = request.window_s or WINDOW_S[device.kind]
-    return Outcome(None, None, planned=order, estimate_s=len(order) * (window_s + OVERHEAD_S))
+    return Outcome(None, None, planned=tuple(order), estimate_s=len(order) * (window_s + OVERHEAD_S))
 
 
 def _metadata(
-    request: SweepRequest, device: Device, host: Host, job: Job, facts: dict[str, Any], most: int, chooser: Chooser
+    request: SweepRequest,
+    device: Device,
+    host: Host,
+    job: Job,
+    facts: dict[str, Any],
+    most: int,
+    chooser: Chooser,
+    clocks: Sequence[float | None],
 ) -> ProfileMetadata:
     settings = {**job.settings, **({"threads_per_rank": CPU_THREADS} if device.kind == "cpu" else {})}
     identity = {
@@ -160,6 +185,8 @@ def _metadata(
     requested: Any = "batch sizes by search"
     if isinstance(chooser, Grid):
         requested = [[p.n_gpus, p.local_batch, p.accum_steps, p.sm_clock_mhz] for p in chooser.points]
+    elif isinstance(chooser, Adaptive):
+        requested = describe_adaptive(request.max_points, clocks)
     return ProfileMetadata(
         source="measured", tool_version=__version__, argv=request.argv, seed=request.seed,
         started_at=datetime.now(UTC).isoformat(timespec="seconds"), host=socket.gethostname(),
@@ -187,12 +214,27 @@ def _measure(
     skipped = chooser.skipped(journal.rows)
     if skipped:
         reporter.notice(f"{skipped} trials were left out: a smaller batch on as many GPUs ran out of memory")
+    for words in chooser.reasons(journal.rows) if finished else ():
+        reporter.notice(words)
+    journal.mark(_marked(journal, reporter))
     new = len(journal.rows) - journal.kept
     if new or not (journal.metadata.sweep or {}).get("finished"):
         profile = journal.write(finished=finished)
     else:
         profile = Profile.from_rows(journal.rows, journal.metadata)
-    expected = {"ok", "oom"} if isinstance(chooser, BatchSearch) else {"ok"}
+    by_search = isinstance(chooser, BatchSearch) or (isinstance(chooser, Adaptive) and chooser.searches_batches)
+    expected = {"ok", "oom"} if by_search else {"ok"}
     failed = sum(row["status"] not in expected for row in journal.rows)
     # An unfinished sweep over an older result stays beside it.
     return Outcome(journal.working, profile, new=new, failed=failed, finished=finished)
+
+
+def _marked(journal: Journal, reporter: Reporter) -> list[dict[str, Any]]:
+    """Repeats that disagree with the others of their point; each is said."""
+    found = outliers(journal.rows)
+    for mark in found:
+        reporter.notice(
+            f"trial {mark['trial_id']}: its {mark['column']} is {mark['deviation']:+.0%} off the median of its repeats; "
+            "it is kept and marked"
+        )
+    return found
