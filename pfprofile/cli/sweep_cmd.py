@@ -23,6 +23,8 @@ MOST_SHOWN = 40
 
 
 Workload = Annotated[str | None, typer.Argument(help="A zoo model, module:Class or file.py:Class.")]
+Command = Annotated[str | None, typer.Option("--command", help="Your own training command, with placeholders.")]
+ThroughputRegex = Annotated[str | None, typer.Option(help="Finds samples/s in the command's log; one group.")]
 Gpus = Annotated[str | None, typer.Option(help="GPU counts, e.g. 1,2,4 (CPU: processes).")]
 BatchSizes = Annotated[str, typer.Option(help="Local batch sizes: auto or a list.")]
 Freqs = Annotated[str | None, typer.Option(help="SM clocks: auto, all, default, a list or LO:HI:STEP (MHz).")]
@@ -51,6 +53,8 @@ Output = Annotated[
 
 def command(
     workload: Workload = None,
+    own_command: Command = None,
+    throughput_regex: ThroughputRegex = None,
     gpus: Gpus = None,
     batch_sizes: BatchSizes = "auto",
     freqs: Freqs = None,
@@ -83,7 +87,8 @@ def command(
 
     by_search = batch_sizes.strip().lower() == "auto"
     request = SweepRequest(
-        workload=workload, replay=replay, device=device, freqs=freqs, precision=precision,
+        workload=workload, command=own_command, throughput_regex=throughput_regex, replay=replay,
+        device=device, freqs=freqs, precision=precision,
         gpus=tuple(parse_int_list(gpus, what="--gpus")) if gpus else None,
         batch_sizes=None if by_search else tuple(parse_int_list(batch_sizes, what="--batch-sizes")),
         accum_steps=tuple(parse_int_list(accum_steps, what="--accum-steps")) if accum_steps else None,

@@ -91,7 +91,7 @@ class Adaptive:
         if self.budget is not None:
             there = len(set(self._chosen_clocks(candidates, rows)))
             done = len({Point.of_row(r) for r in rows})
-            why = self._stopped or f"{done} of {there} points is what was asked for"
+            why = self._stopped or "that many were asked for"
             said.append(f"--max-points {self.budget}: {done} of {there} points; stopped because {why}")
         return said
 

@@ -23,6 +23,8 @@ class SweepRequest:
 
     Attributes:
         workload: zoo name, ``module:Class`` or ``file.py:Class``; may be left out with ``replay``.
+        command: a training command with placeholders; then ``workload`` is only its name.
+        throughput_regex: finds samples/s in the command's log; None = the step hook counts.
         settings: workload settings as text, e.g. ``{"image_size": "32"}``.
         max_points: the most points, or ``auto`` = until the stop rule is content.
         max_time_s: no new point is begun after this.
@@ -31,6 +33,8 @@ class SweepRequest:
     """
 
     workload: str | None
+    command: str | None = None
+    throughput_regex: str | None = None
     replay: str | None = None
     device: str = "auto"
     gpus: tuple[int, ...] | None = None

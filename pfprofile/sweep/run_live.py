@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any
 
 from pfprofile._version import __version__
 from pfprofile.device import Device, open_device
 from pfprofile.device.cpu import available_bytes
-from pfprofile.errors import HardwareError
+from pfprofile.errors import HardwareError, UsageError, nearest
 from pfprofile.profile import Profile, ProfileMetadata, WorkloadFacts
 from pfprofile.profile.places import default_profile_path
 from pfprofile.sweep.adaptive import Adaptive
@@ -20,14 +21,16 @@ from pfprofile.sweep.chooser import BatchLimits, BatchSearch, Chooser, Grid, gri
 from pfprofile.sweep.design import design
 from pfprofile.sweep.engine import run_points
 from pfprofile.sweep.journal import Journal, file_lock, open_journal
-from pfprofile.sweep.live import Job, LiveRunner, trial_seconds
+from pfprofile.sweep.live import LiveRunner, trial_seconds
 from pfprofile.sweep.outliers import outliers
 from pfprofile.sweep.request import Options, Outcome, Reporter, SweepRequest
 from pfprofile.sweep.signals import interruptible
+from pfprofile.sweep.sources import Command, Job, Ranks, TrialSource
 from pfprofile.sweep.space import Point, choose_clocks, spread
 from pfprofile.sweep.stop_rule import USUAL_POINTS
 from pfprofile.sweep.surrogate import Machine
 from pfprofile.train import Host, describe, parse_workload, require_torch
+from pfprofile.train.command import CommandTemplate
 
 #: Least length of a measured window, s: a GPU's energy counter needs a second or more, a CPU has none to wait for.
 WINDOW_S = {"cpu": 1.0, "cuda": 2.0}
@@ -37,15 +40,50 @@ OVERHEAD_S = 3.0
 CPU_THREADS = 1
 
 
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is swept: where its trials come from, and what the profile says of it."""
+
+    source: TrialSource
+    settings: dict[str, Any]
+    facts: WorkloadFacts
+    torch_version: str | None = None
+    cuda_version: str | None = None
+
+
 def sweep_live(request: SweepRequest, reporter: Reporter) -> Outcome:
     """Measure a request's points. Raises: see `run.sweep`."""
-    assert request.workload is not None
-    spec = parse_workload(request.workload)
+    subject_of = own_command(request, reporter) if request.command is not None else _workload(request)
     with _opened(request) as device, interruptible():
-        require_torch()
         gpus = _gpus(request, device, reporter)
         clocks = _clocks(request, device, reporter)
         _refuse_company(request, device, max(gpus))
+        with subject_of(device) as subject:
+            output = request.output or default_profile_path(device.name, subject.source.name)
+            if request.dry_run:
+                return _dry_run(request, device, gpus, clocks)
+            with LiveRunner(device, subject.source) as runner, file_lock(output):
+                clocks = _try_lock(request, runner, clocks, reporter)
+                chooser = _chooser(request, device, gpus, clocks)
+                metadata = _metadata(request, device, subject, max(gpus), chooser, clocks)
+                journal = open_journal(
+                    output, metadata, explicit=request.output is not None, fresh=request.fresh, force=request.force,
+                    retry_failed=request.retry_failed, allow_mixed=request.allow_mixed,
+                )  # fmt: skip
+                return _measure(request, reporter, device, chooser, runner, journal)
+
+
+Opening = Callable[[Device], AbstractContextManager[Subject]]
+
+
+def _workload(request: SweepRequest) -> Opening:
+    """A zoo model or a class of one's own, trained by ranks of ours."""
+    assert request.workload is not None
+    spec = parse_workload(request.workload)
+
+    @contextmanager
+    def subject(device: Device) -> Iterator[Subject]:
+        require_torch()
         with Host(CPU_THREADS if device.kind == "cpu" else 0) as host:
             told = describe(host, spec, request.settings)
             if device.kind == "cuda" and host.cuda_version is None and told["torch_device"] is None:
@@ -53,18 +91,48 @@ def sweep_live(request: SweepRequest, reporter: Reporter) -> Outcome:
                     f"torch {host.torch_version} is a build without CUDA", "install one with CUDA, or use --device cpu"
                 )
             job = Job(spec, spec.name, told["settings"], request.precision or "fp32", request.seed)
-            output = request.output or default_profile_path(device.name, job.name)
-            if request.dry_run:
-                return _dry_run(request, device, gpus, clocks)
-            with LiveRunner(device, host, job) as runner, file_lock(output):
-                clocks = _try_lock(request, runner, clocks, reporter)
-                chooser = _chooser(request, device, gpus, clocks)
-                metadata = _metadata(request, device, host, job, told["facts"], max(gpus), chooser, clocks)
-                journal = open_journal(
-                    output, metadata, explicit=request.output is not None, fresh=request.fresh, force=request.force,
-                    retry_failed=request.retry_failed, allow_mixed=request.allow_mixed,
-                )  # fmt: skip
-                return _measure(request, reporter, device, chooser, runner, journal)
+            threads = {"threads_per_rank": CPU_THREADS} if device.kind == "cpu" else {}
+            yield Subject(
+                Ranks(device, host, job), {**job.settings, **threads}, WorkloadFacts(**told["facts"]),
+                host.torch_version, host.cuda_version,
+            )  # fmt: skip
+
+    return subject
+
+
+def own_command(request: SweepRequest, reporter: Reporter) -> Opening:
+    """A command of one's own. Raises UsageError before any device is touched."""
+    assert request.command is not None
+    template = CommandTemplate.parse(request.command, request.throughput_regex)
+    batches = request.batch_sizes
+    if not template.uses("local_batch") and not template.uses("global_batch") and (batches is None or len(batches) > 1):
+        raise UsageError("--command does not use {local_batch}: all batch sizes would be the same run",
+                         "put {local_batch} into the command, or give one --batch-sizes")  # fmt: skip
+    facts = WorkloadFacts(**_command_facts(request.settings))
+    settings: dict[str, Any] = {"command": request.command}
+    if request.throughput_regex is not None:
+        settings["throughput_regex"] = request.throughput_regex
+
+    @contextmanager
+    def subject(device: Device) -> Iterator[Subject]:
+        name = request.workload or template.name
+        yield Subject(Command(device, template, name, request.precision or "fp32", reporter.notice), settings, facts)
+
+    return subject
+
+
+def _command_facts(given: dict[str, str]) -> dict[str, Any]:
+    """What --set says of a command's workload. Raises UsageError: not such a fact, or not a whole number."""
+    facts: dict[str, Any] = {}
+    known = [f.name for f in fields(WorkloadFacts)]
+    for key, text in given.items():
+        if key not in known:
+            raise UsageError(f"--set {key}: with --command only facts can be set{nearest(key, known)}",
+                             f"one of {', '.join(known)}")  # fmt: skip
+        if key != "sample_unit" and not (text.isdigit() and int(text)):
+            raise UsageError(f"--set {key}={text}: expected a whole number from 1 on")
+        facts[key] = text if key == "sample_unit" else int(text)
+    return facts
 
 
 @contextmanager
@@ -168,19 +236,13 @@ def _dry_run(request: SweepRequest, device: Device, gpus: Sequence[int], clocks:
 
 
 def _metadata(
-    request: SweepRequest,
-    device: Device,
-    host: Host,
-    job: Job,
-    facts: dict[str, Any],
-    most: int,
-    chooser: Chooser,
+    request: SweepRequest, device: Device, subject: Subject, most: int, chooser: Chooser,
     clocks: Sequence[float | None],
-) -> ProfileMetadata:
-    settings = {**job.settings, **({"threads_per_rank": CPU_THREADS} if device.kind == "cpu" else {})}
+) -> ProfileMetadata:  # fmt: skip
+    settings, source = subject.settings, subject.source
     identity = {
-        "kind": "live", "device_name": device.name, "workload": job.name, "precision": job.precision,
-        "settings": settings, "driver_version": device.driver_version, "torch_version": host.torch_version,
+        "kind": "live", "device_name": device.name, "workload": source.name, "precision": source.precision,
+        "settings": settings, "driver_version": device.driver_version, "torch_version": subject.torch_version,
     }  # fmt: skip
     requested: Any = "batch sizes by search"
     if isinstance(chooser, Grid):
@@ -190,11 +252,11 @@ def _metadata(
     return ProfileMetadata(
         source="measured", tool_version=__version__, argv=request.argv, seed=request.seed,
         started_at=datetime.now(UTC).isoformat(timespec="seconds"), host=socket.gethostname(),
-        driver_version=device.driver_version, torch_version=host.torch_version, cuda_version=host.cuda_version,
+        driver_version=device.driver_version, torch_version=subject.torch_version, cuda_version=subject.cuda_version,
         gpu_name=device.name, gpu_uuids=device.uuids, power_limit_w=device.power_limit_w,
         power_limit_range_w=device.power_limit_range_w, supported_clocks_mhz=device.supported_clocks_mhz,
         default_clock_mhz=device.default_clock_mhz, gpus_per_node=max(device.count, most),
-        workload=WorkloadFacts(**facts), settings=settings,
+        workload=subject.facts, settings=settings,
         sweep={"identity": identity, "requested": requested, "repeats": request.repeats or 1, "finished": False},
     )  # fmt: skip
 
@@ -234,7 +296,7 @@ def _marked(journal: Journal, reporter: Reporter) -> list[dict[str, Any]]:
     found = outliers(journal.rows)
     for mark in found:
         reporter.notice(
-            f"trial {mark['trial_id']}: its {mark['column']} is {mark['deviation']:+.0%} off the median of its repeats; "
-            "it is kept and marked"
+            f"trial {mark['trial_id']}: its {mark['column']} is {mark['deviation']:+.0%} off the median of "
+            "its repeats; it is kept and marked"
         )
     return found

@@ -60,6 +60,8 @@ def _refuse_live_flags(request: SweepRequest) -> None:
         "--require-clocks": request.require_clocks,
         "--shared": request.shared,
         "--retry-failed": request.retry_failed,
+        "--command": request.command is not None,
+        "--throughput-regex": request.throughput_regex is not None,
         "--set": bool(request.settings),
     }
     wrong = [flag for flag, is_given in given.items() if is_given]
