@@ -68,7 +68,7 @@ def command(
         print_csv([{**s, "gpus": " ".join(s["gpus"])} for s in body["segments"]], SEGMENT_COLUMNS)
     else:
         print_table(job_rows(body), words.JOB_CELLS)
-        typer.echo(words.summary(body))
+        typer.echo("\n" + words.summary(body))
         if placement:
             typer.echo(words.placement_view(body, answer.cluster))
     say(f"schedule written to {path}")
