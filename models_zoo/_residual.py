@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 
+from pfprofile.train.workload import Settings
+
 
 def conv_norm(inside: int, outside: int, kernel: int, stride: int = 1) -> list[nn.Module]:
     """A convolution that keeps the size (divided by stride), without bias, and its batch norm."""
@@ -46,21 +48,22 @@ def bottleneck_block(inside: int, width: int, stride: int) -> Residual:
     return Residual(body, inside, 4 * width, stride)
 
 
-def residual_network(depths: Sequence[int], bottleneck: bool, classes: int, pool: bool = True) -> nn.Sequential:
-    """Stem, four stages of ``depths`` blocks at widths 64, 128, 256, 512, average pool, linear classifier.
+def residual_network(depths: Sequence[int], bottleneck: bool, settings: Settings) -> nn.Sequential:
+    """Stem, four stages of ``depths`` blocks, average pool, linear classifier.
 
-    Without ``pool`` the stem's max pool is left out: images under 64 pixels would reach the last stage as a single
-    pixel, and batch norm cannot train on one value a channel.
+    ``width`` (64 as published) is the first stage's; it doubles with each of the other three. The stem's max pool is
+    left out for images under 64 pixels: they would reach the last stage as a single pixel, and batch norm cannot train
+    on one value a channel.
     """
-    layers: list[nn.Module] = [*conv_norm(3, 64, 7, 2), nn.ReLU(inplace=True)]
-    if pool:
+    channels = settings["width"]
+    layers: list[nn.Module] = [*conv_norm(3, channels, 7, 2), nn.ReLU(inplace=True)]
+    if settings["image_size"] >= 64:
         layers.append(nn.MaxPool2d(3, 2, 1))
-    channels = 64
     for stage, depth in enumerate(depths):
-        width = 64 * 2**stage
+        width = settings["width"] * 2**stage
         for block in range(depth):
             stride = 2 if block == 0 and stage > 0 else 1
             layers.append((bottleneck_block if bottleneck else basic_block)(channels, width, stride))
             channels = width * (4 if bottleneck else 1)
-    layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, classes)]
+    layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, settings["classes"])]
     return nn.Sequential(*layers)

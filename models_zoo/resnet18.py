@@ -6,11 +6,12 @@ from torch import nn
 
 from models_zoo._image import ImageClassification
 from models_zoo._residual import residual_network
+from pfprofile.train.workload import Settings
 
 
 class ResNet18(ImageClassification):
     """Stages of 2, 2, 2, 2 basic blocks."""
 
-    def network(self, classes: int, image_size: int) -> nn.Module:
+    def network(self, settings: Settings) -> nn.Module:
         """The plain network."""
-        return residual_network((2, 2, 2, 2), bottleneck=False, classes=classes, pool=image_size >= 64)
+        return residual_network((2, 2, 2, 2), bottleneck=False, settings=settings)

@@ -29,9 +29,10 @@ def command(
     from pfprofile.model.report import as_text, fit_report, parameter_rows
 
     fitted = fit_files(profiles or [], output, notice)
-    for path, model in fitted:
-        for warning in model.document.warnings:
-            notice(f"{path}: {warning}")
+    if fmt is not Format.table:  # the text report ends with them
+        for path, model in fitted:
+            for warning in model.document.warnings:
+                notice(f"{path}: {warning}")
     if fmt is Format.json:
         print_json([fit_report(path, model) for path, model in fitted])
     elif fmt is Format.csv:

@@ -12,6 +12,7 @@ from pfprofile.units import format_clock, format_duration, format_energy, format
 
 HELP = "Predict step time, throughput, power and energy, with 90 % intervals."
 EPILOG = "Example: pfprofile predict a100-sxm4/resnet50 --gpus 1,8 --batch-sizes 32,64 --freqs default,1005"
+
 _CELLS: Cells = {
     "n_gpus": ("GPUs", str),
     "n_nodes": ("nodes", str),
@@ -39,7 +40,7 @@ def command(
 ) -> None:
     """Predict points."""
     from pfprofile.errors import UsageError
-    from pfprofile.model.ask import COLUMNS, clocks_asked, from_file, grid
+    from pfprofile.model.ask import COLUMNS, clocks_asked, from_file, grid, unsupported
     from pfprofile.model.points import PREDICTED
     from pfprofile.model.store import load_model
     from pfprofile.units import parse_clock_list, parse_int_list
@@ -57,7 +58,10 @@ def command(
         if points is not None:
             wanted = from_file(model, points, gpus_per_node)
         else:
-            wanted = grid(model, n, b, clocks_asked(model, asked), gpus_per_node)
+            clocks = clocks_asked(model, asked)
+            if text := unsupported(model, clocks):
+                notice(f"{name}: {text}")
+            wanted = grid(model, n, b, clocks, gpus_per_node)
         head = {"model": name} if len(models) > 1 else {}
         rows += [{**head, **row} for row in model.predict(wanted).rows()]
     more = {"model": ("model", str)} if len(models) > 1 else {}

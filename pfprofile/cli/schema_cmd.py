@@ -6,23 +6,30 @@ from typing import Annotated
 
 import typer
 
-from pfprofile.cli._output import Format, FormatOption, emit
+from pfprofile.cli._output import Format, FormatOption, emit, print_json
 
 HELP = "Print the column table or JSON Schema of a contract."
 EPILOG = "Example: pfprofile schema profile"
 _TEXT = {name: (name, str) for name in ("column", "type", "unit", "null", "description")}
+_FIELDS = {name: (name, str) for name in ("field", "type", "description")}
 _KEYS = {name: (name, str) for name in ("key", "must_agree", "description")}
 
 
 def command(
-    name: Annotated[str, typer.Argument(help="profile or metadata.")],
+    name: Annotated[str, typer.Argument(help="profile, metadata or model.")],
     fmt: FormatOption = Format.table,
 ) -> None:
     """Print a contract."""
     from pfprofile.errors import UsageError, nearest
+    from pfprofile.model.document import field_table
     from pfprofile.profile.describe import column_table, metadata_table
 
-    tables = {"profile": (column_table, _TEXT), "metadata": (metadata_table, _KEYS)}
+    if name == "model" and fmt is Format.json:
+        from pfprofile.model.document import json_schema
+
+        print_json(json_schema())
+        return
+    tables = {"profile": (column_table, _TEXT), "metadata": (metadata_table, _KEYS), "model": (field_table, _FIELDS)}
     if name not in tables:
         raise UsageError(f"no contract {name!r}{nearest(name, tables)}", f"known: {', '.join(tables)}")
     rows, cells = tables[name]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from pfprofile.cli._output import Cells, Format, FormatOption, emit, say
-from pfprofile.units import format_bytes, format_clock, format_duration, format_power
+from pfprofile.cli._output import Cells, Format, FormatOption, emit, print_csv, print_json, print_table, say
+from pfprofile.units import format_bytes, format_clock, format_duration, format_energy, format_power
 
-HELP = "Show a profile as a table; `show profiles` lists the shipped ones."
+HELP = "Show a profile, model, schedule or comparison as a table; `show profiles` lists the shipped profiles."
 EPILOG = "Example: pfprofile show profiles/a100-sxm4/resnet50.parquet"
 _TRIALS: Cells = {
     "n_gpus": ("GPUs", str),
@@ -23,21 +23,74 @@ _TRIALS: Cells = {
     "memory_peak_bytes": ("memory", format_bytes),
     "status": ("status", str),
 }
+_EQUAL_ENERGY: Cells = {
+    "baseline": ("baseline", str),
+    "policy": ("policy", str),
+    "energy_j": ("energy", format_energy),
+    "jct_ratio": ("JCT ratio", lambda v: f"{v:.2f}"),
+    "clamped": ("clamped", lambda v: "yes" if v else ""),
+}
 
 
 def command(
-    target: Annotated[str, typer.Argument(metavar="FILE", help="A profile, a shipped profile's name, or `profiles`.")],
+    target: Annotated[
+        str,
+        typer.Argument(metavar="FILE", help="A profile, model or schedule, a shipped profile's name, or `profiles`."),
+    ],
     fmt: FormatOption = Format.table,
 ) -> None:
     """Print an artifact."""
     from pfprofile.profile import read_profile
     from pfprofile.profile.describe import headline
-    from pfprofile.profile.places import find_profile, shipped
+    from pfprofile.profile.places import shipped
+    from pfprofile.report.artifact import Kind, find_artifact, read_artifact
 
     if target == "profiles":
         rows = [{"name": name, "holds": headline(read_profile(path))} for name, path in shipped(".parquet").items()]
         emit(rows, fmt, {"name": ("name", str), "holds": ("holds", str)})
         return
-    profile = read_profile(find_profile(target))
+    artifact = read_artifact(find_artifact(target))
+    show = {Kind.profile: _profile, Kind.model: _model, Kind.schedule: _schedule, Kind.comparison: _comparison}
+    show[artifact.kind](artifact, fmt)
+
+
+def _profile(artifact: Any, fmt: Format) -> None:
+    from pfprofile.profile.describe import headline
+
+    profile = artifact.body
     say(headline(profile))
     emit(profile.rows(), fmt, _TRIALS, columns=profile.table.column_names)
+
+
+def _model(artifact: Any, fmt: Format) -> None:
+    from pfprofile.model.report import as_text, fit_report, parameter_rows
+    from pfprofile.model.store import load_model
+
+    model = load_model(artifact.path)
+    if fmt is Format.table:
+        typer.echo(as_text(artifact.path, model))
+    elif fmt is Format.json:
+        print_json([fit_report(artifact.path, model)])
+    else:
+        emit(parameter_rows(artifact.path, model), fmt, {})
+
+
+def _schedule(artifact: Any, fmt: Format) -> None:
+    from pfprofile.plan import words
+    from pfprofile.plan.schedule import SEGMENT_COLUMNS, job_rows
+
+    body = artifact.body
+    if fmt is Format.json:
+        print_json(body)
+    elif fmt is Format.csv:
+        print_csv([{**s, "gpus": " ".join(s["gpus"])} for s in body["segments"]], SEGMENT_COLUMNS)
+    else:
+        print_table(job_rows(body), words.JOB_CELLS)
+        typer.echo(words.summary(body))
+
+
+def _comparison(artifact: Any, fmt: Format) -> None:
+    if fmt is Format.json:
+        print_json(artifact.body)
+    else:
+        emit(artifact.body["equal_energy"], fmt, _EQUAL_ENERGY)

@@ -36,6 +36,16 @@ def clocks_asked(model: FittedModel, asked: str | Sequence[float | None]) -> lis
     return list(supported)
 
 
+def unsupported(model: FittedModel, clocks: Sequence[float | None]) -> str | None:
+    """What to say of clocks that the device does not offer; None where all are, or its list is unknown."""
+    offered = model.document.clocks.supported_mhz
+    foreign = [f for f in clocks if f is not None and offered and min(abs(f - s) for s in offered) > 0.5]
+    if not foreign:
+        return None
+    near = min(offered, key=lambda s: abs(s - foreign[0]))
+    return f"{foreign[0]:g} MHz is not a clock that {model.device_name} offers (the nearest is {near:g} MHz)"
+
+
 def grid(
     model: FittedModel,
     gpus: Sequence[int] | None,

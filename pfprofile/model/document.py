@@ -216,3 +216,35 @@ def from_json(text: str, where: str) -> ModelDocument:
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of the model file."""
     return ModelDocument.model_json_schema()
+
+
+def field_table() -> list[dict[str, str]]:
+    """One row a field of the model file, nested ones by their path: its type, what it means."""
+    schema = json_schema()
+    out: list[dict[str, str]] = []
+
+    def walk(node: dict[str, Any], path: str) -> None:
+        for name, item in node.get("properties", {}).items():
+            target, kind = _resolve(item, schema)
+            out.append({"field": path + name, "type": kind, "description": item.get("description", "")
+                        or target.get("description", "").split("\n")[0]})  # fmt: skip
+            walk(target, f"{path}{name}.")
+
+    walk(schema, "")
+    return out
+
+
+def _resolve(item: dict[str, Any], schema: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """The object behind a property, and the property's type in words."""
+    options = item.get("anyOf", [item])
+    words, target = [], {}
+    for option in options:
+        inner = option.get("items", option)
+        if "$ref" in inner:
+            name = inner["$ref"].rpartition("/")[2]
+            target = schema["$defs"][name]
+            words.append(f"list of {name}" if option is not inner else name)
+        else:
+            kind = str(option.get("type", "value"))
+            words.append(f"list of {inner.get('type', 'value')}" if kind == "array" else kind)
+    return target, " or ".join(words)

@@ -1,7 +1,7 @@
 """Fit the residual stage: amplitude and noise of a Gaussian process on what the form leaves over.
 
 The length scales are fixed (`residual.py`); amplitude and noise come from the marginal likelihood on a grid, which for
-a fixed kernel needs one eigendecomposition. The stage is kept only where it predicts left-out points better.
+a fixed kernel needs one eigendecomposition. The stage is kept only where it predicts what is left out better.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ LEAST_POINTS = 10
 MOST_POINTS = 300
 #: ratios of noise to amplitude that are tried
 RATIOS = np.geomspace(0.03, 30.0, 25)
-#: the leave-one-out error must fall by this share
-WORTHWHILE = 0.02
+#: axes with fewer values are not asked
+LEAST_GROUPS = 3
+#: the error on left-out points must fall by this share, that on left-out batches and GPU counts not rise by that
+WORTHWHILE, HARMLESS = 0.02, 0.05
 #: residuals beyond this many robust standard deviations are pulled in: one bad row must not bend its neighbours
 CLIP_SDS = 3.0
 
@@ -44,7 +46,7 @@ def fit_process(inputs: Floats, residual: Floats) -> Process | None:
         residual: log measured over log form, nats, (m,).
 
     Returns:
-        The process, or None where it does not predict left-out points better than the form alone.
+        The process, or None where it predicts left-out points no better than the form, or left-out groups worse.
     """
     m = len(residual)
     if m < LEAST_POINTS:
@@ -68,7 +70,25 @@ def fit_process(inputs: Floats, residual: Floats) -> Process | None:
     assert best is not None
     _, ratio, scale = best
     inverse = (vectors / (eigen + ratio**2)) @ vectors.T
-    left_out = inverse @ values / np.diag(inverse)
-    if float(np.mean(left_out**2)) > (1 - WORTHWHILE) ** 2 * float(np.mean(values**2)):
-        return None
+    alone = np.arange(len(rows), dtype=np.float64)
+    for groups, most in ((alone, 1 - WORTHWHILE), (inputs[rows, 2], 1 + HARMLESS), (inputs[rows, 0], 1 + HARMLESS)):
+        if _left_out_share(inverse, values, groups) > most:
+            return None
     return Process(rows, values, math.sqrt(scale), ratio * math.sqrt(scale))
+
+
+def _left_out_share(inverse: Floats, values: Floats, groups: Floats) -> float:
+    """Error of the process on left-out groups (points, batches, GPU counts) over that of the form alone.
+
+    What a Gaussian process says of a group without it is known in closed form: K⁻¹ gives the left-out residuals as
+    ([K⁻¹]_gg)⁻¹ [K⁻¹y]_g (Rasmussen & Williams, 2006, section 5.4.2, for single points).
+    """
+    distinct = np.unique(groups)
+    if len(distinct) < LEAST_GROUPS:
+        return 0.0
+    alpha = inverse @ values
+    left_out = np.empty_like(values)
+    for value in distinct:
+        g = np.flatnonzero(groups == value)
+        left_out[g] = np.linalg.solve(inverse[np.ix_(g, g)], alpha[g])
+    return math.sqrt(float(np.sum(left_out**2)) / max(float(np.sum(values**2)), 1e-300))

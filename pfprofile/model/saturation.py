@@ -9,8 +9,10 @@ import numpy as np
 from pfprofile.model.observations import Observations
 from pfprofile.model.points import Bools, Floats
 
-#: a plateau: this many clocks, over this share of the highest clock, with power and time within this of each other
-LEAST_CLOCKS, LEAST_SPAN, FLAT = 4, 0.03, 0.02
+#: a plateau: at least this many clocks over the top share of the range, with power and time within these of each other
+LEAST_CLOCKS, TOP_SHARE, FLAT_POWER, FLAT_TIME = 3, 0.04, 0.015, 0.03
+#: below a plateau the power falls by at least this share
+LEAST_FALL = 0.1
 #: rows with at least this share of the limit are held by it
 NEAR_LIMIT = 0.93
 
@@ -34,15 +36,18 @@ def inferred_cap_w(obs: Observations) -> float:
 
 
 def _plateau(curve: Observations) -> float:
-    order = np.argsort(-curve.requested_mhz)
-    clock, power, time = curve.requested_mhz[order], curve.power_w[order], curve.step_time_s[order]
-    if len(clock) <= LEAST_CLOCKS:
+    clock, power, time = curve.requested_mhz, curve.power_w, curve.step_time_s
+    top = clock >= (1 - TOP_SHARE) * clock.max()
+    if top.sum() < LEAST_CLOCKS or top.all():
         return math.nan
-    highest = clock[:LEAST_CLOCKS]
-    flat = all(float(np.ptp(v[:LEAST_CLOCKS]) / v[:LEAST_CLOCKS].mean()) < FLAT for v in (power, time))
-    # Below a true plateau the power falls: a curve that is flat all over is one the clock does not matter to.
-    falls = power[-1] < (1 - 5 * FLAT) * power[0]
-    return float(power.max()) if flat and falls and 1 - highest[-1] / highest[0] >= LEAST_SPAN else math.nan
+    flat = _range(power[top]) < FLAT_POWER and _range(time[top]) < FLAT_TIME
+    # A curve that is flat all over is one the clock does not matter to.
+    falls = power[np.argmin(clock)] < (1 - LEAST_FALL) * power[top].mean()
+    return float(power[top].max()) if flat and falls else math.nan
+
+
+def _range(values: Floats) -> float:
+    return float(np.ptp(values) / values.mean())
 
 
 def at_the_limit(obs: Observations, cap_w: Floats) -> Bools:

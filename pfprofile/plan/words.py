@@ -29,10 +29,10 @@ def summary(body: dict[str, Any]) -> str:
         f" + idle GPUs {format_energy(totals['idle_energy_j'])} + nodes {format_energy(totals['node_energy_j'])}"
     ]
     if budget["energy_j"] is not None:
-        lines.append(
-            f"budget {format_energy(budget['energy_j'])}, {budget['used_fraction']:.1%} used; "
-            f"holds with probability {budget['probability']:.2f}"
-        )
+        line = f"budget {format_energy(budget['energy_j'])}, {budget['used_fraction']:.1%} used"
+        if budget["probability"] is not None:
+            line += f"; holds with probability {budget['probability']:.2f}"
+        lines.append(line)
     if budget["power_cap_w"] is not None:
         lines.append(f"power cap {format_power(budget['power_cap_w'])}, kept at every instant")
     lines.append(

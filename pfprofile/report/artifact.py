@@ -51,7 +51,7 @@ class Artifact:
 
 
 def find_artifact(name: str) -> Path:
-    """A file by path, or a shipped profile by its name.
+    """A file by path, or a shipped one by its name (``a100-sxm4/resnet50``; its model with ``.json`` behind).
 
     Raises:
         InputError: neither exists.
@@ -59,9 +59,10 @@ def find_artifact(name: str) -> Path:
     path = Path(name)
     if path.is_file():
         return path
-    known = shipped(".parquet")
-    if name in known:
-        return known[name]
+    for suffix in (".parquet", ".json"):
+        known = shipped(suffix)
+        if name.removesuffix(suffix) in known:
+            return known[name.removesuffix(suffix)]
     if path.is_dir():
         raise InputError(f"{name}: a folder, not a file", "name the files in it")
     raise InputError(f"{name}: no such file", _EXPECTED)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from pfprofile.report.energy_panel import energy_panel
 from pfprofile.report.gantt import gantt
-from pfprofile.report.parts import Columns, DataTable, Group, Section, in_one_unit, table
+from pfprofile.report.parts import ROW_LIMIT, Columns, DataTable, Group, Section, in_one_unit, table
 from pfprofile.report.power_panel import power_panel, power_table
 from pfprofile.report.power_series import PowerSeries, peak, power_series
-from pfprofile.report.schedule_file import Schedule, Segment, sources_in
+from pfprofile.report.schedule_file import Schedule, Segment, sources_in, split_gpu
 from pfprofile.units import format_clock, format_duration, format_energy, format_power
 
 _JOBS: Columns = {
@@ -111,7 +114,18 @@ def _steps(words: list[str]) -> str:
 
 
 def _segments(schedule: Schedule) -> DataTable:
-    rows = [
-        {**s.model_dump(), "gpus": " ".join(s.gpus[:8]) + (" …" if len(s.gpus) > 8 else "")} for s in schedule.segments
-    ]
-    return table("The numbers: segments", rows, in_one_unit(_SEGMENTS, rows, ("start_s", "end_s")))
+    rows = [{**s.model_dump(), "gpus": where(s.gpus)} for s in schedule.segments[:ROW_LIMIT]]
+    found = table("The numbers: segments", rows, in_one_unit(_SEGMENTS, rows, ("start_s", "end_s")))
+    return replace(found, omitted=len(schedule.segments) - len(rows))
+
+
+def where(gpus: Sequence[str]) -> str:
+    """``node-0:0-7 node-1:2``: neighbouring GPUs of a node as a range, at most six ranges."""
+    runs: list[tuple[str, int, int]] = []
+    for node, index in sorted(map(split_gpu, gpus)):
+        if runs and runs[-1][0] == node and runs[-1][2] == index - 1:
+            runs[-1] = (node, runs[-1][1], index)
+        else:
+            runs.append((node, index, index))
+    words = [f"{node}:{first}" if first == last else f"{node}:{first}-{last}" for node, first, last in runs]
+    return " ".join(words if len(words) <= 6 else [*words[:6], "…"])

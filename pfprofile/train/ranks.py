@@ -132,13 +132,13 @@ def _cause(message: dict[str, Any]) -> WorkerError:
     return WorkerError("failed", f"{rank} was killed by {name}{hint}")
 
 
-def describe(host: Host, spec: WorkloadSpec, given: dict[str, str]) -> dict[str, Any]:
-    """What a workload says of itself: facts, defaults, and its settings with those that were given.
+def describe(host: Host, spec: WorkloadSpec, given: dict[str, str], device: str = "cpu") -> dict[str, Any]:
+    """What a workload says of itself: facts, defaults on that kind of device, and its settings with those given.
 
     Raises:
         UsageError, InputError: it cannot be loaded, is no workload, or has no such setting.
     """
-    ranks = WorkerSet(host, spec, n_ranks=1, local_batch=1, settings=given, describe=True)
+    ranks = WorkerSet(host, spec, n_ranks=1, local_batch=1, settings=given, device=device, describe=True)
     try:
         return ranks.wait("described", time.monotonic() + DESCRIBE_S)
     except WorkerError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,13 +79,30 @@ def load_workload(spec: WorkloadSpec) -> Any:
 
 def _import(target: str) -> Any:
     try:
-        if not target.endswith(".py"):
-            return importlib.import_module(target)
-        spec = importlib.util.spec_from_file_location(Path(target).stem, target)
-        if spec is None or spec.loader is None:
-            raise InputError(f"{target} is not a Python file")
-        module = importlib.util.module_from_spec(spec)
+        return _import_file(Path(target)) if target.endswith(".py") else importlib.import_module(target)
+    except InputError:
+        raise
+    except Exception as error:
+        # A file of one's own may raise anything while it is read.
+        words = str(error) if isinstance(error, (ImportError, SyntaxError)) else f"{type(error).__name__}: {error}"
+        hint = "run from the folder that holds it" if isinstance(error, ImportError) else ""
+        raise InputError(f"{target} cannot be imported: {words}", hint) from error
+
+
+def _import_file(path: Path) -> Any:
+    """As Python runs a script: its folder comes first on the path, so that it finds the modules beside it."""
+    name = f"_workload_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise InputError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    if str(path.parent) not in sys.path:
+        sys.path.insert(0, str(path.parent))
+    # Dataclasses and pickle look a class's module up by its name.
+    sys.modules[name] = module
+    try:
         spec.loader.exec_module(module)
-        return module
-    except (ImportError, SyntaxError) as error:
-        raise InputError(f"{target} cannot be imported: {error}", "run from the folder that holds it") from None
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module

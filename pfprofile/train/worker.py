@@ -18,6 +18,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from pfprofile.errors import PfprofileError
 from pfprofile.train import timing
+from pfprofile.train.build import batch_of, checked_loss, network_of, optimizer_of
 from pfprofile.train.oom import is_out_of_memory
 from pfprofile.train.process import LineReader, send
 from pfprofile.train.resolve import WorkloadSpec, load_workload
@@ -37,15 +38,14 @@ class Trainer:
         torch.manual_seed(job["seed"])
         generator = torch.Generator(self.device).manual_seed(job["seed"] + 1 + rank)
         settings = job["settings"]
-        module = workload.build(settings).to(self.device).train()
-        self.module = module
+        module = network_of(workload, settings).to(self.device).train()
+        self.module: Any = module
         if self.n_ranks > 1:
             ids = [self.device.index] if self.device.type == "cuda" else None
             self.module = DistributedDataParallel(module, device_ids=ids)
-        self.optimizer = workload.optimizer(module.parameters())
-        self.loss = workload.loss
-        inputs, self.targets = workload.batch(int(job["local_batch"]), settings, self.device, generator)
-        self.inputs = inputs if isinstance(inputs, tuple) else (inputs,)
+        self.optimizer = optimizer_of(workload, module)
+        self.loss = checked_loss(workload)
+        self.inputs, self.targets = batch_of(workload, int(job["local_batch"]), settings, self.device, generator)
         reset_peak(self.device)
 
     def step(self, synchronise: bool = True) -> None:
@@ -54,7 +54,7 @@ class Trainer:
             local = self.n_ranks > 1 and (pass_ < self.accum_steps - 1 or not synchronise)
             with self.module.no_sync() if local else contextlib.nullcontext():
                 with torch.autocast(self.device.type, self.dtype, enabled=self.dtype is not None):
-                    loss = self.loss(self.module(*self.inputs), self.targets)
+                    loss: Any = self.loss(self.module(*self.inputs), self.targets)
                 (loss / self.accum_steps).backward()
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
@@ -125,7 +125,7 @@ def run_rank(inlet: int, events: int, rank: int, store: str, job: dict[str, Any]
         os.environ.update(job["environment"])
         workload = load_workload(WorkloadSpec(**job["workload"]))
         if job["describe"]:
-            described = asdict(describe(workload))
+            described = asdict(describe(workload, job["device"]))
             settings = merged_settings(described["defaults"], job["settings"])
             tell("described", **{**described, "settings": settings})
             return 0

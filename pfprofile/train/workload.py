@@ -41,7 +41,8 @@ class Workload(Protocol):
         facts: sample unit and reference sizes.
         defaults: the settings that may be changed, with their defaults, e.g. ``{"image_size": 224}``.
 
-    A class may also set ``torch_device = "cpu"`` to be computed there whatever device is measured.
+    A class may also set ``torch_device = "cpu"`` to be computed there whatever device is measured, and ``defaults_on``,
+    other defaults for one kind of device, e.g. ``{"cuda": {"channels_last": True}}``.
     """
 
     facts: Facts
@@ -84,21 +85,64 @@ def missing_parts(cls: type) -> list[str]:
     """What a class lacks to be a workload, in words; empty = it is one."""
     lacks = []
     for name, signature in REQUIRED.items():
-        method = getattr(cls, name, None)
-        if not callable(method):
+        if not callable(getattr(cls, name, None)):
             lacks.append(f"a method {name}{signature}")
-            continue
-        try:
-            inspect.signature(method).bind(None, *(None,) * (signature.count(",") + 1))
-        except TypeError:
+        elif not _takes(cls, name, signature.count(",") + 1):
             lacks.append(f"a method {name} that takes {signature}")
-    if not isinstance(getattr(cls, "facts", Facts()), Facts):
-        lacks.append("facts that are a pfprofile.train.workload.Facts")
+    lacks += _wrong_facts(getattr(cls, "facts", Facts()))
+    lacks += _wrong_defaults(getattr(cls, "defaults", {}), getattr(cls, "defaults_on", {}))
+    if getattr(cls, "torch_device", None) not in (None, "cpu", "cuda"):
+        lacks.append("a torch_device that is 'cpu' or 'cuda'")
     return lacks
 
 
-def describe(workload: Any) -> Description:
-    """The workload's facts and settings."""
+def _takes(cls: type, name: str, arguments: int) -> bool:
+    # An instance passes itself to an ordinary function only.
+    own = not isinstance(inspect.getattr_static(cls, name), (staticmethod, classmethod))
+    try:
+        inspect.signature(getattr(cls, name)).bind(*(None,) * (arguments + own))
+    except (TypeError, ValueError):  # ValueError: written in C, without a signature
+        return False
+    return True
+
+
+def _wrong_facts(facts: Any) -> list[str]:
+    if not isinstance(facts, Facts):
+        return ["facts that are a pfprofile.train.workload.Facts"]
+    lacks = []
+    if not isinstance(facts.sample_unit, str) or not facts.sample_unit:
+        lacks.append("a facts.sample_unit that is a word")
+    for name in ("samples_per_epoch", "reference_local_batch", "default_global_batch"):
+        value = getattr(facts, name)
+        if value is not None and (not isinstance(value, int) or value <= 0):
+            lacks.append(f"a facts.{name} that is a positive whole number or None")
+    return lacks
+
+
+def _wrong_defaults(defaults: Any, by_device: Any) -> list[str]:
+    lacks = _wrong_settings("defaults", defaults)
+    if not isinstance(by_device, Mapping):
+        return [*lacks, "defaults_on that is a mapping of device kinds to settings"]
+    for kind, others in by_device.items():
+        lacks += _wrong_settings(f"defaults_on[{kind!r}]", others)
+        if isinstance(defaults, Mapping) and isinstance(others, Mapping):
+            unknown = [key for key in others if key not in defaults]
+            lacks += [f"a default for {key}, which defaults_on[{kind!r}] changes" for key in unknown]
+    return lacks
+
+
+def _wrong_settings(name: str, settings: Any) -> list[str]:
+    if not isinstance(settings, Mapping):
+        return [f"{name} that are a mapping of names to values"]
+    return [
+        f"a {name}[{key!r}] that is a number, a text, True or False"
+        for key, value in settings.items()
+        if not isinstance(value, (bool, int, float, str))
+    ]
+
+
+def describe(workload: Any, device: str = "cpu") -> Description:
+    """The workload's facts and settings, those for one kind of device (``cpu``, ``cuda``)."""
     facts: Facts = getattr(workload, "facts", Facts())
     body = {
         "sample_unit": facts.sample_unit,
@@ -106,8 +150,10 @@ def describe(workload: Any) -> Description:
         "reference_local_batch": facts.reference_local_batch,
         "default_global_batch": facts.default_global_batch,
     }
-    defaults = dict(getattr(workload, "defaults", {}))
-    return Description(body, defaults, getattr(workload, "torch_device", None))
+    torch_device = getattr(workload, "torch_device", None)
+    by_device = getattr(workload, "defaults_on", {})
+    defaults = {**getattr(workload, "defaults", {}), **by_device.get(torch_device or device, {})}
+    return Description(body, defaults, torch_device)
 
 
 def merged_settings(defaults: Mapping[str, Any], given: Mapping[str, str]) -> Settings:

@@ -77,6 +77,13 @@ def test_gpus_per_node_sets_the_nodes(cli):
     assert row["sm_clock_mhz"] == ""
 
 
+def test_a_clock_the_device_does_not_offer_is_answered_and_said(cli):
+    done = cli("predict", "resnet50", "--gpus", "1", "--batch-sizes", "32", "--freqs", "1000", "--format", "json")
+    [row] = json.loads(done.stdout)
+    assert row["sm_clock_mhz"] == 1000
+    assert "nearest is 1005 MHz" in done.stderr
+
+
 def test_a_range_of_clocks_includes_its_end(cli):
     done = cli(
         "predict", "resnet50", "--gpus", "1", "--batch-sizes", "32", "--freqs", "900:1410:255", "--format", "json"
@@ -140,3 +147,26 @@ def test_pick_says_what_it_saves_against_the_default_clock(cli):
     assert row["time_added"] <= 0.04 + 1e-9
     assert row["default_step_time_s"] < row["step_time_s"]
     assert "verify" in done.stderr
+
+
+def test_validate_prints_held_out_errors_and_can_gate(cli, profile_file):
+    done = cli("validate", profile_file, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    assert {(r["part"], r["axis"]) for r in rows} == {
+        (part, axis) for part in ("throughput", "power") for axis in ("batch", "n_gpus", "clock")
+    }
+    assert all(r["mape"] is not None and r["gradient_boosting"] is not None for r in rows)
+    gate = cli("validate", profile_file, "--max-error", "0.0001%", "--folds", "3")
+    assert gate.returncode == 6
+    assert "left out" in gate.stderr
+    assert "Traceback" not in gate.stderr
+
+
+def test_the_models_schema_is_shipped(cli):
+    schema = json.loads(cli("schema", "model", "--format", "json").stdout)
+    assert schema["title"] == "ModelDocument"
+    assert schema["additionalProperties"] is False
+    table = cli("schema", "model", "--format", "csv").stdout
+    assert "noise.time" in table
+    assert "residual.time.inputs" in table

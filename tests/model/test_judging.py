@@ -138,7 +138,7 @@ def test_estimators_speak_scikit_learn(simulate):
     assert model.parameters_["a0"] > 0
     assert clone(model).get_params() == {"device_name": "", "starts": 1}
     assert model.score(x, y) > 0.99
-    assert cross_val_score(ThroughputModel(starts=1), x, y, groups=frame["local_batch"], cv=GroupKFold(4)).min() > 0.9
+    assert cross_val_score(ThroughputModel(starts=1), x, y, groups=frame["local_batch"], cv=GroupKFold(4)).min() > 0.8
     power = PowerModel(starts=1).fit(frame)
     assert power.predict(x) == pytest.approx(frame["power_w"], rel=0.05)
     with pytest.raises(InputError, match="power_w"):

@@ -59,6 +59,11 @@ def test_anything_else_is_refused_with_what_was_found(tmp_path, content, words):
     assert "\n" not in str(caught.value)
 
 
+def test_shipped_files_are_found_by_name():
+    assert find_artifact("a100-sxm4/resnet50").suffix == ".parquet"
+    assert read_artifact(find_artifact("a100-sxm4/resnet50.json")).kind is Kind.model
+
+
 def test_a_missing_file_and_a_folder_are_told_apart(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         find_artifact(str(tmp_path / "nothing"))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pfprofile.model import FittedModel, Points, load_model
+from pfprofile.model.document import Parameter
 from pfprofile.model.pick import Limits, candidates, pick
 from pfprofile.profile import Profile, read_profile
 from pfprofile.profile.places import shipped
@@ -166,20 +167,33 @@ def test_the_profile_of_the_fit_comes_before_a_like_one(model, profile, tmp_path
         assert any("not the one this model was fitted on" in note for note in section(model, other, "m", "s1").notes)
 
 
-def test_predictions_under_a_limit_are_the_models(model):
+@pytest.fixture(scope="module")
+def capped_model(model):
+    """The model with a sharp power cap, whatever the shipped file says of its sharpness."""
+    cap = {"eta": 0.99, "q": 40.0, "phi_min": 0.15}
+    kept = [p for p in model.document.parameters if p.name not in cap]
+    added = [Parameter(name=name, unit="", value=v, stderr=None, frozen=True) for name, v in cap.items()]
+    return FittedModel(model.document.model_copy(update={"parameters": [*kept, *added]}))
+
+
+def test_predictions_under_a_limit_are_the_models(capped_model):
+    model = capped_model
     points = Points.of([1, 1, 1], [256, 256, 256], sm_clock_mhz=[1410.0, 1410.0, 1410.0])
     found = predict_under(model, points, np.array([math.nan, 200.0, 400.0]))
     assert found.power_w[0] == found.power_w[2] == model.predict(points).power_w[0]
-    assert found.power_w[1] == model.predict(points, power_limit_w=200.0).power_w[1] <= 200.0
+    assert found.power_w[1] == model.predict(points, power_limit_w=200.0).power_w[1]
+    assert found.power_w[1] <= 200.0 < found.power_w[0]
     assert found.step_time_s[1] > found.step_time_s[0]
 
 
-def test_residuals_ask_under_the_limit_of_the_trial(model, profile):
+def test_residuals_ask_under_the_limit_of_the_trial(capped_model, profile):
+    model = capped_model
     row = next(r for r in profile.rows() if r["status"] == "ok" and r["requested_clock_mhz"] == 1410.0)
     points = Points.of(row["n_gpus"], row["local_batch"], n_nodes=row["n_nodes"], sm_clock_mhz=1410.0)
     expected = row["step_time_s"] / model.predict(points, power_limit_w=150.0).step_time_s[0] - 1
     time_part, _ = residuals(model, [derived({**row, "power_limit_w": 150.0})])
     assert time_part.off[0] == pytest.approx(expected)
+    assert time_part.off[0] < -0.05
 
 
 def test_one_gpu_count_and_one_clock_leave_nothing_to_choose(model):

@@ -13,7 +13,7 @@ from pfprofile.errors import InputError
 from pfprofile.report.gantt import MOST_LANES, Lanes, bars_of, natural
 from pfprofile.report.occupancy import TIMES, occupancy
 from pfprofile.report.power_series import energy_j, peak, power_series
-from pfprofile.report.schedule import section
+from pfprofile.report.schedule import section, where
 from pfprofile.report.schedule_file import read_schedule, sources_in, split_gpu
 from pfprofile.report.svg import drawing
 
@@ -185,3 +185,9 @@ def test_a_jobs_times_share_one_unit(schedule_body, tmp_path):
     jobs = drawn(schedule_body, tmp_path).groups[-1].tables[0]
     assert ("JCT (s)", False) in [(heading, False) for heading, _ in jobs.columns]
     assert jobs.rows[1][:5] == ("beta", "50.00", "100.00", "250.00", "200.00")
+
+
+def test_neighbouring_gpus_are_told_as_ranges():
+    assert where(["b:0", "a:1", "a:0", "a:2", "b:2"]) == "a:0-2 b:0 b:2"
+    assert where([f"n{i}:0" for i in range(9)]).endswith("n5:0 …")
+    assert where([]) == ""

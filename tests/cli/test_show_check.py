@@ -1,0 +1,82 @@
+"""`show` and `check` speak about every artifact, in 80 columns, and in JSON."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pfprofile.profile import write_profile
+
+
+@pytest.fixture
+def schedule(cli, tmp_path):
+    done = cli(
+        "plan", "--budget", "5kWh", "--jobs", _jobs(tmp_path), "--cluster", _cluster(tmp_path), "--format", "json"
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def _jobs(folder):
+    path = folder / "jobs.toml"
+    path.write_text('[[job]]\nname = "a"\nmodel = "resnet50"\nepochs = 1\nglobal_batch = 256\n')
+    return path
+
+
+def _cluster(folder):
+    path = folder / "cluster.toml"
+    path.write_text('[[nodes]]\nname = "n"\ngpu = "a100-sxm4"\ncount = 1\ngpus_per_node = 8\nnode_power_w = 500\n')
+    return path
+
+
+def test_schedule_shows_again_what_plan_showed(cli, schedule):
+    table = cli("show", "schedule.json")
+    assert "average JCT" in table.stdout
+    assert max(map(len, table.stdout.splitlines())) <= 80
+    assert json.loads(cli("show", "schedule.json", "--format", "json").stdout) == schedule
+    assert cli("show", "schedule.json", "--format", "csv").stdout.startswith("job,")
+
+
+def test_model_shows_its_parameters(cli):
+    assert "phi_knee" in cli("show", _shipped_model()).stdout
+    (report,) = json.loads(cli("show", _shipped_model(), "--format", "json").stdout)
+    assert report["workload"] == "resnet50"
+    assert cli("show", _shipped_model(), "--format", "csv").stdout.startswith("model_path,")
+
+
+def _shipped_model() -> str:
+    from pfprofile.profile.places import shipped
+
+    return str(shipped(".json")["a100-sxm4/resnet50"])
+
+
+def test_check_names_the_next_command(cli, tmp_path, make_profile):
+    write_profile(make_profile(gpus=(1,)), tmp_path / "p.parquet")
+    done = cli("check", "p.parquet", "--format", "json")
+    assert done.returncode == 0
+    commands = [row["next_command"] for row in json.loads(done.stdout)]
+    assert any("--gpus 1,2,4" in c for c in commands)
+    assert max(map(len, cli("check", "p.parquet").stdout.splitlines())) <= 80
+
+
+def test_check_of_a_sound_schedule_and_of_tampered_ones(cli, tmp_path, schedule):
+    def wheres(body) -> list[str]:
+        (tmp_path / "x.json").write_text(json.dumps(body))
+        return [row["where"] for row in json.loads(cli("check", "x.json", "--format", "json").stdout)]
+
+    assert wheres(schedule) == ["inputs"]  # synthetic, and said
+    cheaper = {**schedule, "totals": {**schedule["totals"], "energy_j": schedule["totals"]["energy_j"] / 2}}
+    assert "totals" in wheres(cheaper)
+    over = {**schedule, "budget": {**schedule["budget"], "used_fraction": 1.2}}
+    assert "budget" in wheres(over)
+    twice = {**schedule, "segments": [*schedule["segments"], {**schedule["segments"][0], "job": "b", "energy_j": 0.0}]}
+    assert "segments" in wheres(twice)
+
+
+def test_unknown_files_are_named(cli, tmp_path):
+    (tmp_path / "x.json").write_text('{"a": 1}')
+    for command in ("show", "check"):
+        done = cli(command, "x.json")
+        assert done.returncode == 3
+        assert "none of pfprofile's artifacts" in done.stderr
