@@ -12,7 +12,6 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from tests.plan.double import Double
 from tests.plan.fitted import save
 
 Cli = Callable[..., CompletedProcess[str]]
@@ -44,8 +43,8 @@ gpu_idle_power_w = 55
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("plan")
-    save(place / "models", Double())
-    save(place / "models", Double("nopower"), power=False)
+    save(place / "models")
+    save(place / "models", "nopower", power=False)
     (place / "jobs.toml").write_text(JOBS)
     (place / "cluster.toml").write_text(CLUSTER)
     return place
@@ -188,8 +187,8 @@ def test_without_files_an_epoch_of_every_model_with_power_on_its_own_machine(cli
 
 
 def test_several_device_types_ask_for_a_cluster(cli: Cli, tmp_path: Path) -> None:
-    save(tmp_path / "models", Double())
-    save(tmp_path / "models", Double(device_name="Tesla T4"))
+    save(tmp_path / "models")
+    save(tmp_path / "models", device_name="Tesla T4")
     done = cli("plan", cwd=tmp_path)
     assert done.returncode == 2 and "--cluster" in done.stderr
 
@@ -205,7 +204,7 @@ def test_derived_columns_and_who_sits_where(cli: Cli, folder: Path) -> None:
 
 
 def test_confidence_is_kept_and_reported(cli: Cli, folder: Path) -> None:
-    done = plan(cli, folder, "--budget", "500Wh", "--confidence", "95%", "--format", "json")
+    done = plan(cli, folder, "--budget", "600Wh", "--confidence", "95%", "--format", "json")
     assert done.returncode == 0, done.stderr
     body = json.loads(done.stdout)
     assert body["budget"]["probability"] >= 0.95
