@@ -33,7 +33,7 @@ class Vgg16(ImageClassification):
     smallest_image = 32
 
     def network(self, settings: Settings) -> nn.Module:
-        """The plain network; its weights keep the signal's height (He et al., ICCV 2015), the last layer's are small."""
+        """The plain network; weights keep the signal's height (He et al., ICCV 2015), the last layer's are small."""
         layers: list[nn.Module] = []
         channels = 3
         for depth, factor in GROUPS:

@@ -47,6 +47,12 @@ class HardwareError(PfprofileError):
     exit_code = 4
 
 
+class OutputError(PfprofileError):
+    """An output cannot be written: no permission, no space, no such device."""
+
+    exit_code = 4
+
+
 class InfeasibleError(PfprofileError):
     """No schedule exists within the limits that were asked for.
 

@@ -21,7 +21,18 @@ class Dimension:
 
 ENERGY = Dimension(
     "an energy",
-    {"J": 1.0, "kJ": 1e3, "MJ": 1e6, "GJ": 1e9, "Wh": 3.6e3, "kWh": 3.6e6, "MWh": 3.6e9, "GWh": 3.6e12},
+    {
+        "mJ": 1e-3,
+        "mWh": 3.6,
+        "J": 1.0,
+        "kJ": 1e3,
+        "MJ": 1e6,
+        "GJ": 1e9,
+        "Wh": 3.6e3,
+        "kWh": 3.6e6,
+        "MWh": 3.6e9,
+        "GWh": 3.6e12,
+    },
     "120kWh",
 )
 POWER = Dimension("a power", {"mW": 1e-3, "W": 1.0, "kW": 1e3, "MW": 1e6}, "20kW")
@@ -117,8 +128,12 @@ def parse_fraction(text: str, *, what: str = "") -> float:
     return value / 100 if percent else value
 
 
+#: more of anything than a person could mean; keeps counts inside every integer type on the way
+MOST = 10**9
+
+
 def parse_int_list(text: str, *, what: str = "", least: int = 1) -> list[int]:
-    """``1,2,4`` → [1, 2, 4], in order, without repeats. Raises UsageError on anything below ``least``."""
+    """``1,2,4`` → [1, 2, 4], in order, without repeats. Raises UsageError outside ``least`` … 10⁹."""
     label = f"{what}: " if what else ""
     values: list[int] = []
     for part in text.split(","):
@@ -128,6 +143,8 @@ def parse_int_list(text: str, *, what: str = "", least: int = 1) -> list[int]:
             raise UsageError(f"{label}{part.strip()!r} is not a whole number", "write for example 1,2,4") from None
         if value < least:
             raise UsageError(f"{label}{value} is below {least}", "write for example 1,2,4")
+        if value > MOST:
+            raise UsageError(f"{label}{value:.3g} is above {MOST:.0e}", "write for example 1,2,4")
         if value not in values:
             values.append(value)
     return values

@@ -18,6 +18,9 @@ AMOUNT = st.floats(min_value=1e-3, max_value=1e9)
         ("120kWh", units.parse_energy, 120 * 3.6e6),
         ("5 MJ", units.parse_energy, 5e6),
         ("1e3J", units.parse_energy, 1e3),
+        ("5mWh", units.parse_energy, 18),
+        ("5MWh", units.parse_energy, 1.8e10),
+        ("5KWH", units.parse_energy, 1.8e7),
         ("20kW", units.parse_power, 2e4),
         ("250 mW", units.parse_power, 0.25),
         ("2MW", units.parse_power, 2e6),
@@ -43,6 +46,7 @@ def test_people_write_it_so(text, parse, value):
         ("120", units.parse_energy, "has no unit"),
         ("20kW", units.parse_energy, "is a power, not an energy"),
         ("20kWh", units.parse_power, "is an energy, not a power"),
+        ("5mwh", units.parse_energy, "unknown unit 'mwh'"),
         ("lots", units.parse_energy, "is not an energy"),
         ("1e999J", units.parse_energy, "not a finite number"),
         ("3 parsec", units.parse_duration, "unknown unit 'parsec'"),
@@ -87,6 +91,8 @@ def test_any_text_is_a_quantity_or_a_usage_error(text):
 
 def test_lists_of_whole_numbers():
     assert units.parse_int_list("1, 2,4,2") == [1, 2, 4]
+    with pytest.raises(UsageError, match="above 1e"):
+        units.parse_int_list("99999999999999999999", what="--gpus")
     with pytest.raises(UsageError, match="0 is below 1"):
         units.parse_int_list("1,0", what="--gpus")
 

@@ -36,13 +36,17 @@ class PfprofileGroup(TyperGroup):
         try:
             extra.setdefault("default_map", load_defaults(self))
             code = super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
+            sys.stdout.flush()
         except PfprofileError as error:
             say(f"error: {error}")
             code = error.exit_code
         except BrokenPipeError:
-            # The reader (head, less) has closed; what is left to flush would raise again at exit.
+            # The reader (head, less) has what it wanted; what is left to flush would raise again at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            code = 141
+            code = 0
+        except SystemExit as left:
+            # Typer and rich leave with 1 where the reader has closed; nothing else in here exits by itself.
+            code = 0 if left.code == 1 else left.code
         except typer.Abort:
             code = 130
         except Exception as error:
@@ -66,8 +70,7 @@ class PfprofileGroup(TyperGroup):
 def _usage(error: Any) -> int:
     context = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":
-        typer.echo(context.get_help() if context else "", err=True)
-        return 2
+        return 2  # the error's own making has printed the help
     message = " ".join(error.format_message().split())
     where = f" (see: {context.command_path} --help)" if context else ""
     say(f"error: {message}{where}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
@@ -39,7 +40,9 @@ def notice(text: str) -> None:
 
 
 def refuse_existing(path: Path | None, force: bool) -> None:
-    """An explicit output that exists is kept, unless forced. Raises UsageError."""
+    """An explicit output that exists is kept, unless forced; a folder always is. Raises UsageError."""
+    if path is not None and path.is_dir():
+        raise UsageError(f"{path} is a folder", "give a file name with -o")
     if path is not None and path.exists() and not force:
         raise UsageError(f"{path} exists", "give another -o, or --force to replace it")
 
@@ -77,15 +80,17 @@ Cells = Mapping[str, tuple[str, Callable[[Any], str]]]
 
 
 def print_table(rows: Sequence[Mapping[str, Any]], cells: Cells, *, title: str = "", caption: str = "") -> None:
-    """A table on stdout that fits the terminal (80 columns where there is none). Missing values show as ``-``."""
+    """A table on stdout as wide as the terminal (COLUMNS, or 80, where there is none). Missing values show as ``-``."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(width=None if sys.stdout.isatty() else 80, highlight=False)
+    wide = os.environ.get("COLUMNS", "")
+    width = None if sys.stdout.isatty() else int(wide) if wide.isdigit() and int(wide) > 0 else 80
+    console = Console(width=width, highlight=False)
     table = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", caption=caption or None,
-                  caption_justify="left", pad_edge=False, padding=(0, 1, 0, 0))  # fmt: skip
+                  caption_justify="left", show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))  # fmt: skip
     for name, (heading, _) in cells.items():
         numeric = all(isinstance(row.get(name), (int, float, type(None))) for row in rows)
         table.add_column(heading, justify="right" if numeric else "left", overflow="fold")

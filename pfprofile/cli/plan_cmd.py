@@ -33,7 +33,9 @@ def command(
     carbon: Annotated[float | None, typer.Option(help="g CO2e a kWh.")] = None,
     placement: Annotated[bool, typer.Option("--placement", help="Show who sits where when most is busy.")] = False,
     seed: Annotated[int, typer.Option(help="Seed of the draws of the models' errors.")] = 0,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Schedule file; default schedule.json.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Schedule file; default schedule.json, replaced.")
+    ] = None,
     force: ForceOption = False,
     fmt: FormatOption = Format.table,
 ) -> None:

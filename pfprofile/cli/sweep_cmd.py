@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -23,6 +23,8 @@ MOST_SHOWN = 40
 
 
 Workload = Annotated[str | None, typer.Argument(help="A zoo model, module:Class or file.py:Class.")]
+Command = Annotated[str | None, typer.Option("--command", help="Your own training command, with placeholders.")]
+ThroughputRegex = Annotated[str | None, typer.Option(help="Finds samples/s in the command's log; one group.")]
 Gpus = Annotated[str | None, typer.Option(help="GPU counts, e.g. 1,2,4 (CPU: processes).")]
 BatchSizes = Annotated[str, typer.Option(help="Local batch sizes: auto or a list.")]
 Freqs = Annotated[str | None, typer.Option(help="SM clocks: auto, all, default, a list or LO:HI:STEP (MHz).")]
@@ -35,7 +37,7 @@ Setting = Annotated[list[str] | None, typer.Option("--set", help="A workload set
 Repeats = Annotated[int | None, typer.Option(help="Trials of each point.", min=1)]
 Steps = Annotated[int | None, typer.Option(help="Steps in a measured window (default: by time).", min=1)]
 Seed = Annotated[int, typer.Option(help="Seed of the order and of the random data.")]
-MaxPoints = Annotated[int | None, typer.Option(help="Measure at most so many points.", min=1)]
+MaxPoints = Annotated[str | None, typer.Option(help="The most points, spread by a design; auto stops by itself.")]
 MaxTime = Annotated[str | None, typer.Option(help="Begin no new point after this, e.g. 30min.")]
 Timeout = Annotated[str, typer.Option(help="The longest that one trial may take.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the points and an estimate; measure nothing.")]
@@ -51,6 +53,8 @@ Output = Annotated[
 
 def command(
     workload: Workload = None,
+    own_command: Command = None,
+    throughput_regex: ThroughputRegex = None,
     gpus: Gpus = None,
     batch_sizes: BatchSizes = "auto",
     freqs: Freqs = None,
@@ -83,17 +87,28 @@ def command(
 
     by_search = batch_sizes.strip().lower() == "auto"
     request = SweepRequest(
-        workload=workload, replay=replay, device=device, freqs=freqs, precision=precision,
+        workload=workload, command=own_command, throughput_regex=throughput_regex, replay=replay,
+        device=device, freqs=freqs, precision=precision,
         gpus=tuple(parse_int_list(gpus, what="--gpus")) if gpus else None,
         batch_sizes=None if by_search else tuple(parse_int_list(batch_sizes, what="--batch-sizes")),
         accum_steps=tuple(parse_int_list(accum_steps, what="--accum-steps")) if accum_steps else None,
         settings=_settings(setting or [], image_size), repeats=repeats, steps=steps, seed=seed,
-        max_points=max_points, max_time_s=parse_duration(max_time, what="--max-time") if max_time else None,
+        max_points=_budget(max_points), max_time_s=parse_duration(max_time, what="--max-time") if max_time else None,
         timeout_s=parse_duration(timeout, what="--timeout"), dry_run=dry_run, fresh=fresh, force=force,
         retry_failed=retry_failed, require_clocks=require_clocks, shared=shared, allow_mixed=allow_mixed,
         output=output, argv=("pfprofile", *sys.argv[1:]),
     )  # fmt: skip
     _show(sweep(request, Reporter(notice, make_progress())), fmt)
+
+
+def _budget(text: str | None) -> int | Literal["auto"] | None:
+    if text is None:
+        return None
+    if text.strip().lower() == "auto":
+        return "auto"
+    if not text.strip().isdigit() or int(text) < 1:
+        raise UsageError(f"--max-points {text!r} is neither auto nor a whole number from 1 on", "for example 30")
+    return int(text)
 
 
 def _settings(pairs: list[str], image_size: int | None) -> dict[str, str]:

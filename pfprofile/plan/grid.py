@@ -13,8 +13,10 @@ from pfprofile.cluster.speed_table import SpeedTable
 from pfprofile.policy.base import Job
 from pfprofile.policy.hulls import STEPS_PER_OCTAVE, grid_index, grid_price, ladder, price_breaks
 
-#: above so many jobs the grid is twice as coarse again
-COARSER_ABOVE = (300, 800)
+#: above so many jobs the grid is coarser: four steps an octave, two, one, one in two octaves
+COARSER_ABOVE = (300, 600, 900)
+#: so many prices are then tried between the one that is chosen and the next lower one
+BETWEEN = 3
 #: prices that change the energy of everybody's best by less than this are left out
 LEAST_CHANGE = 0.005
 
@@ -52,3 +54,11 @@ def price_grid(jobs: Sequence[Job]) -> list[float]:
     spread_j = top_j - bottom_j
     inside = [k for k in indices if LEAST_CHANGE < (energy_j(k) - bottom_j) / spread_j < 1.0 - LEAST_CHANGE]
     return [0.0, *(grid_price(k) for k in inside), grid_price(end)]
+
+
+def between(prices: Sequence[float], position: int) -> list[float]:
+    """Prices between a grid point and the one below it, where the grid is coarse; none where it is fine."""
+    low, high = grid_index(prices[position - 1]) if position else None, grid_index(prices[position])
+    if low is None or high is None or high - low <= STEPS_PER_OCTAVE:
+        return []
+    return [grid_price(low + (high - low) * k // (BETWEEN + 1)) for k in range(1, BETWEEN + 1)]

@@ -10,7 +10,7 @@ from pfprofile.cluster.nodes import Cluster
 from pfprofile.errors import InfeasibleError
 from pfprofile.plan.bounds import least_energy_j, preemptive_bound_s
 from pfprofile.plan.feasibility import check_deadlines_alone, check_power_floor, missed_deadline
-from pfprofile.plan.grid import price_grid
+from pfprofile.plan.grid import between, price_grid
 from pfprofile.plan.outcome import Options, Outcome, Seat
 from pfprofile.plan.simulator import simulate
 from pfprofile.plan.uncertainty import ModelDraws, Spread, spread_of
@@ -113,15 +113,36 @@ def make_plan(jobs: Sequence[Job], cluster: Cluster, limits: Limits, policy: str
     draws = ModelDraws(limits.seed)
     priced = takes(policy, "energy_price")
     search = priced and limits.budget_j is not None
-    prices = price_grid(jobs) if search else [0.0]
-    trials = [_try(jobs, cluster, limits, policy, price, draws) for price in prices]
-    price = _choose(trials, jobs, limits)
-    outcome = _run(jobs, cluster, limits, policy, price, record=True)
+    outcome = _run(jobs, cluster, limits, policy, 0.0, record=True) if not search else None
+    if outcome is not None:
+        trials = [_judge(outcome, limits, 0.0, draws)]
+        price = _choose(trials, jobs, limits)
+    else:
+        price, trials = _search(jobs, cluster, limits, policy, draws)
+        outcome = _run(jobs, cluster, limits, policy, price, record=True)
     bound_s = preemptive_bound_s(jobs, cluster.n_gpus, limits.budget_j, limits.start_s)
     return Plan(
         outcome, jobs, cluster, limits, policy, price if priced else None, spread_of(outcome, draws),
         Bound.of("preemptive", bound_s, outcome.avg_jct_s), least_energy_j(jobs), min(t.energy_j for t in trials),
     )  # fmt: skip
+
+
+def _search(
+    jobs: Sequence[Job], cluster: Cluster, limits: Limits, policy: str, draws: ModelDraws
+) -> tuple[float, list[Trial]]:
+    """λ of the least average JCT within the limits, and all that was tried."""
+    prices = price_grid(jobs)
+    trials = [_try(jobs, cluster, limits, policy, price, draws) for price in prices]
+    price = _choose(trials, jobs, limits)
+    first = _first_within(trials, limits)
+    finer = between(prices, first)
+    if finer:
+        # Only what is no faster than all lower prices may be taken: so a larger budget still never takes longer.
+        fastest_s = max(t.avg_jct_s for t in trials[:first])
+        more = [_try(jobs, cluster, limits, policy, p, draws) for p in finer]
+        trials += [t for t in more if t.avg_jct_s >= fastest_s]
+        price = _choose(trials, jobs, limits)
+    return price, trials
 
 
 def _run(jobs: Sequence[Job], cluster: Cluster, limits: Limits, policy: str, price: float, *, record: bool) -> Outcome:
@@ -132,11 +153,15 @@ def _run(jobs: Sequence[Job], cluster: Cluster, limits: Limits, policy: str, pri
 
 
 def _try(jobs: Sequence[Job], cluster: Cluster, limits: Limits, policy: str, price: float, draws: ModelDraws) -> Trial:
-    sure = limits.confidence
-    outcome = _run(jobs, cluster, limits, policy, price, record=sure is not None)
+    outcome = _run(jobs, cluster, limits, policy, price, record=limits.confidence is not None)
+    return _judge(outcome, limits, price, draws)
+
+
+def _judge(outcome: Outcome, limits: Limits, price: float, draws: ModelDraws) -> Trial:
+    """What a schedule is worth: with a confidence, the energy that is enough in so many of the draws."""
     energy_j = outcome.energy_j
-    if sure is not None:
-        energy_j = max(energy_j, spread_of(outcome, draws).quantile_j(sure))
+    if limits.confidence is not None:
+        energy_j = max(energy_j, spread_of(outcome, draws).quantile_j(limits.confidence))
     return Trial(outcome.avg_jct_s, energy_j, price, missed_deadline(outcome))
 
 
@@ -159,12 +184,18 @@ def _choose(trials: Sequence[Trial], jobs: Sequence[Job], limits: Limits) -> flo
         sure = f" with confidence {limits.confidence:g}" if limits.confidence is not None else ""
         raise InfeasibleError(
             f"no schedule found within {format_energy(budget_j)}{sure}: least_energy_j={least_j} "
-            f"({format_energy(least_j)}), lower_bound_j={lower_j:.3f}",
-            f"raise the budget to at least {least_j}J",
+            f"({format_energy(least_j)}), lower_bound_j={lower_j:.3f} ({format_energy(lower_j)})",
+            f"raise the budget to at least {format_energy(least_j * 1.0005)}",
             least_energy_j=least_j,
             lower_bound_j=lower_j,
         )
     return min(within, key=lambda t: (t.avg_jct_s, t.energy_j, t.price)).price
+
+
+def _first_within(trials: Sequence[Trial], limits: Limits) -> int:
+    """The lowest price that keeps budget and deadlines."""
+    budget_j = math.inf if limits.budget_j is None else limits.budget_j
+    return next(i for i, t in enumerate(trials) if t.missed is None and t.energy_j <= budget_j)
 
 
 def round_up(energy_j: float) -> float:

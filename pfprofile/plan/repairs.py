@@ -32,12 +32,12 @@ def cheapest_slowdown(running: Iterable[JobState]) -> tuple[JobState, Config] | 
 
 def tenants_to_move(placer: Placer, jobs: Sequence[JobState], now_s: float, price: float) -> list[int]:
     """Tenants of the least used node, if others that are on have room for them and emptying it pays at λ."""
-    if len(placer.partial) < 2:
+    size = placer.pool.gpus_per_node
+    # Others have room for the node's tenants only if all idle GPUs of nodes that are on would make a node.
+    if len(placer.partial) < 2 or placer.nodes_on * size - placer.busy < size:
         return []
-    node, size = placer.least_used(), placer.pool.gpus_per_node
-    used = placer.used(node)
-    spare = sum(size - placer.used(other) for other in placer.partial if other != node)
-    if 2 * used > size or spare < used:
+    node = placer.least_used()
+    if 2 * placer.used(node) > size:
         return []
     tenants = placer.tenants_of(node)
     return tenants if tenants and _pays(placer, [jobs[t] for t in tenants], now_s, price) else []

@@ -20,6 +20,9 @@ from pfprofile.plan.placement_batch import place_all, standing_w
 from pfprofile.plan.repairs import cheapest_slowdown, tenants_to_move
 from pfprofile.policy.base import Choice, Job, JobState, Policy, State
 
+#: nodes are looked over for consolidation at most this often, s
+TIDY_S = 60.0
+
 
 class Simulation:
     """One run. See `simulate`."""
@@ -42,6 +45,7 @@ class Simulation:
         self._gpu_w = self._share_w = 0.0  # power of busy GPUs, and P' of the jobs on them
         self._idle_j = self._node_j = self.peak_w = 0.0
         self.migrations = 0
+        self._tidied_s = -math.inf
         self.segments: list[Segment] = []
 
     # ── the loop ──
@@ -153,7 +157,8 @@ class Simulation:
         decision = self.policy.decide(state)
         state.bounced, state.shortened = [], False
         self._apply(decision.changes, decision.may_move)
-        if decision.consolidate_price > 0 and state.finished:
+        if decision.consolidate_price > 0 and state.finished and self.now_s >= self._tidied_s + TIDY_S:
+            self._tidied_s = self.now_s
             self._consolidate(decision.consolidate_price)
         if math.isfinite(decision.review_s) and decision.review_s > self.now_s:
             heappush(self._events, (decision.review_s, -1, 0))

@@ -95,11 +95,6 @@ def spread_of(outcome: Outcome, draws: ModelDraws) -> Spread:
     stretch_all = drawn_gpu_time / gpu_time if gpu_time > 0 else np.ones(draws.n_draws)
     energy_j = gpu_j + (outcome.idle_energy_j + outcome.node_energy_j) * stretch_all
     low, high = (1.0 - LEVEL) / 2.0, (1.0 + LEVEL) / 2.0
-    lows, highs = [], []
-    for i, state in enumerate(outcome.jobs):
-        waited = max(0.0, state.finished_s - state.job.submit_s - busy[i])
-        jct = own[i] + waited * stretch_all
-        a, b = np.quantile(jct, (low, high)).tolist()
-        lows.append(a)
-        highs.append(b)
+    waited = np.array([state.finished_s - state.job.submit_s for state in outcome.jobs]) - busy
+    lows, highs = np.quantile(own + np.maximum(waited, 0.0)[:, None] * stretch_all, (low, high), axis=1).tolist()
     return Spread(energy_j, lows, highs)

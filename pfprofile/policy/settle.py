@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from pfprofile.cluster.speed_table import Config
 from pfprofile.policy.prices import Claim, unit_cost, worth_rescaling
 
+#: a clock that is better by less than this is left as it is
+NOTICEABLE = 1.003
+
 
 def settle(claims: Sequence[Claim], capacity: int, gpu_price: float, now_s: float) -> list[Config]:
     """The configuration of each claim after the rescale test.
@@ -34,6 +37,10 @@ def settle(claims: Sequence[Claim], capacity: int, gpu_price: float, now_s: floa
                 chosen = target
         elif target.n == held.n and not claim.needed_per_s:
             chosen = claim.ladder.clock_for(held.n)
+            if chosen is not held and unit_cost(held, claim.weight, claim.price, 0.0) <= NOTICEABLE * unit_cost(
+                chosen, claim.weight, claim.price, 0.0
+            ):
+                chosen = held
         else:
             chosen = kept = claim.clock_for(held.n)
             must = kept.speed_per_s < claim.needed_per_s

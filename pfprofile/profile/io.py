@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pfprofile.errors import InputError, PfprofileError, nearest
+from pfprofile.errors import InputError, OutputError, nearest
 from pfprofile.profile.data import Profile
 from pfprofile.profile.metadata import from_json, to_json
 from pfprofile.profile.schema import BY_NAME, COLUMN_NAMES, COLUMNS, METADATA_KEY, arrow_schema
@@ -20,7 +20,7 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
     """Let ``write`` fill a temporary sibling, then put it in place in one step.
 
     Raises:
-        PfprofileError: the folder cannot be written or the disk is full; nothing is left behind.
+        OutputError: the folder cannot be written or the disk is full; nothing is left behind.
     """
     temp: Path | None = None
     try:
@@ -36,16 +36,14 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
             os.fsync(written.fileno())
         temp.replace(path)
     except OSError as error:
-        raise PfprofileError(
-            f"cannot write {path}: {error.strerror or error}", "choose another place with -o"
-        ) from error
+        raise OutputError(f"cannot write {path}: {error.strerror or error}", "choose another place with -o") from error
     finally:
         if temp is not None:
             temp.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file atomically (UTF-8). Raises PfprofileError; see `write_atomically`."""
+    """Write a text file atomically (UTF-8). Raises OutputError; see `write_atomically`."""
 
     def write(temp: Path) -> None:
         temp.write_text(text, encoding="utf-8")
@@ -54,7 +52,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_profile(profile: Profile, path: Path) -> None:
-    """Write a profile as Parquet (zstd) with its schema and metadata. Raises PfprofileError where it cannot."""
+    """Write a profile as Parquet (zstd) with its schema and metadata. Raises OutputError where it cannot."""
     schema = arrow_schema().with_metadata({METADATA_KEY: to_json(profile.metadata).encode()})
     table = profile.table.cast(arrow_schema()).replace_schema_metadata(schema.metadata)
     write_atomically(path, lambda temp: pq.write_table(table, temp, compression="zstd"))
@@ -69,6 +67,11 @@ def read_profile(path: Path) -> Profile:
     """
     if not path.exists():
         raise InputError(f"{path}: no such file")
+    if path.is_dir():
+        raise InputError(f"{path}: a folder, not a file", "name the files in it")
+    with path.open("rb") as file:
+        if file.read(1) == b"{":
+            raise InputError(f"{path}: JSON (a model or a schedule?), not a profile", "a profile is a .parquet file")
     try:
         table = pq.read_table(path)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:

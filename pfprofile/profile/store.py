@@ -19,7 +19,7 @@ def store_imported(profiles: Sequence[Profile], output: Path | None) -> list[tup
 
     Raises:
         UsageError: several profiles for one output file, or two for one default place.
-        PfprofileError: a file cannot be written.
+        OutputError: a file cannot be written.
     """
     if output is not None and len(profiles) > 1:
         raise UsageError(

@@ -23,6 +23,9 @@ class Chooser(Protocol):
     def skipped(self, rows: Sequence[Row]) -> int:
         """How many trials are left out because they cannot fit in memory."""
 
+    def reasons(self, rows: Sequence[Row]) -> list[str]:
+        """Why no more is measured, in words, where this chooser decided that itself."""
+
 
 def too_large(rows: Iterable[Row]) -> Callable[[Point], bool]:
     """Whether a point's batch, or a smaller one of the same n, ran out of memory: then it need not be tried."""
@@ -85,6 +88,10 @@ class Grid:
         """Trials of the order that were not made and never will be, after a smaller batch did not fit."""
         return sum(1 for _ in self._missing(rows, fits=False))
 
+    def reasons(self, rows: Sequence[Row]) -> list[str]:
+        """None: what was asked for is all there is."""
+        return []
+
 
 @dataclass(frozen=True, slots=True)
 class BatchLimits:
@@ -107,12 +114,16 @@ class BatchSearch:
 
     def next_point(self, rows: Sequence[Row]) -> Point | None:
         """A batch to try, else the next trial of the grid of batches that fit."""
+        return self.next_trial(rows) or self._grid(rows).next_point(rows)
+
+    def next_trial(self, rows: Sequence[Row]) -> Point | None:
+        """The next batch to try, at the last clock; None = the largest that fits is known for every n."""
         for n in self.gpus:
             for accum in self.accum_steps:
                 batch = next_batch([r for r in rows if (r["n_gpus"], r["accum_steps"]) == (n, accum)], n, self.limits)
                 if batch is not None:
                     return Point(n, batch, self.clocks[-1], accum)
-        return self._grid(rows).next_point(rows)
+        return None
 
     def left(self, rows: Sequence[Row]) -> int:
         """Trials of the grid as known now, at least one while the search goes on."""
@@ -122,10 +133,17 @@ class BatchSearch:
         """None: finding what does not fit is what was asked for."""
         return 0
 
+    def reasons(self, rows: Sequence[Row]) -> list[str]:
+        """None: what was asked for is all there is."""
+        return []
+
     def _grid(self, rows: Sequence[Row]) -> Grid:
+        return Grid(grid_order(self.fitting(rows), repeats=self.repeats, seed=self.seed))
+
+    def fitting(self, rows: Sequence[Row]) -> list[Point]:
+        """The grid of the batches that fit."""
         fits = dict.fromkeys((r["n_gpus"], r["local_batch"], r["accum_steps"]) for r in rows if r["status"] == "ok")
-        points = [Point(n, b, clock, a) for n, b, a in sorted(fits) for clock in self.clocks]
-        return Grid(grid_order(points, repeats=self.repeats, seed=self.seed))
+        return [Point(n, b, clock, a) for n, b, a in sorted(fits) for clock in self.clocks]
 
 
 def next_batch(rows: Sequence[Row], n_gpus: int, limits: BatchLimits) -> int | None:
@@ -149,19 +167,3 @@ def next_batch(rows: Sequence[Row], n_gpus: int, limits: BatchLimits) -> int | N
     if limits.most_bytes is not None and peak is not None and 2 * peak * n_gpus > limits.most_bytes:
         return None
     return low * 2
-
-
-def spread_subset(points: Sequence[Point], count: int, seed: int) -> list[Point]:
-    """``count`` points that keep the corners of the space; the rest is drawn under the seed."""
-    if len(points) <= count:
-        return list(points)
-    axes: list[Callable[[Point], float]] = [
-        lambda p: p.n_gpus, lambda p: p.local_batch, lambda p: p.sm_clock_mhz or 0.0,
-    ]  # fmt: skip
-
-    def cornered(point: Point) -> int:
-        return sum(axis(point) in (min(map(axis, points)), max(map(axis, points))) for axis in axes)
-
-    drawn = list(points)
-    random.Random(seed).shuffle(drawn)
-    return sorted(drawn, key=cornered, reverse=True)[:count]

@@ -64,6 +64,11 @@ class Journal:
         self._next += 1
         self.write(finished=False)
 
+    def mark(self, outliers: Sequence[dict[str, Any]]) -> None:
+        """Note in the metadata which trials disagree with the other repeats of their point."""
+        if outliers:
+            self.metadata = self.metadata.with_(sweep={**(self.metadata.sweep or {}), "outliers": list(outliers)})
+
     def write(self, *, finished: bool) -> Profile:
         """Write the file; a finished sweep takes its final place."""
         self.metadata = self.metadata.with_(sweep={**(self.metadata.sweep or {}), "finished": finished})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import statistics
 import time
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from types import TracebackType
@@ -15,39 +14,23 @@ import numpy as np
 from pfprofile.device import ClockGuard, Device, Sampler
 from pfprofile.errors import HardwareError
 from pfprofile.sweep.request import Options
+from pfprofile.sweep.sources import TrialSource
 from pfprofile.sweep.space import Point, Row
 from pfprofile.telemetry import limited_by, window_power
-from pfprofile.train import Host, WorkerError, WorkerSet, WorkloadSpec
-
-#: Least time for ranks to build their network, s; a trial's own deadline counts from when they are ready.
-READY_S = 120.0
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What is trained: the same for all points of a sweep."""
-
-    spec: WorkloadSpec
-    name: str
-    settings: dict[str, Any]
-    precision: str
-    seed: int
+from pfprofile.train import WorkerError
 
 
 class LiveRunner:
-    """A Runner over one device and one host; a context manager that ends its ranks and resets its clocks.
+    """A Runner over one device and one source of trials; a context manager that ends them and resets its clocks.
 
     Args:
         device: the machine.
-        host: the process that forks ranks.
-        job: what is trained.
+        source: what trains.
     """
 
-    def __init__(self, device: Device, host: Host, job: Job) -> None:
-        self.device, self.host, self.job = device, host, job
+    def __init__(self, device: Device, source: TrialSource) -> None:
+        self.device, self.source = device, source
         self._guard = ClockGuard(device)
-        self._set: WorkerSet | None = None
-        self._key: tuple[int, int, int] | None = None
 
     def __enter__(self) -> Self:
         self._guard.__enter__()
@@ -55,7 +38,7 @@ class LiveRunner:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         try:
-            self._drop()
+            self.source.drop()
         finally:
             self._guard.__exit__(kind, error, at)
 
@@ -70,47 +53,27 @@ class LiveRunner:
     def run(self, point: Point, options: Options) -> Row:
         """One trial; whatever a worker set dies of is a row, and the set is not used again."""
         row: Row = {
-            "workload": self.job.name, "device_name": self.device.name, "precision": self.job.precision,
+            "workload": self.source.name, "device_name": self.device.name, "precision": self.source.precision,
             "n_gpus": point.n_gpus, "n_nodes": point.n_nodes, "placement": str(point.n_gpus),
             "local_batch": point.local_batch, "accum_steps": point.accum_steps,
             "requested_clock_mhz": point.sm_clock_mhz, "power_limit_w": self.device.power_limit_w,
         }  # fmt: skip
-        ranks = None
+        ready = False
         try:
-            ranks = self._ranks(point, options)
+            ready = self.source.start(point, options)
             self.hold(point)
             with Sampler(self.device, point.n_gpus) as sampler:
-                timing = ranks.measure(
-                    window_s=options.window_s, steps=options.steps, deadline_s=time.monotonic() + options.timeout_s
-                )
+                timing = self.source.measure(point, options)
         except WorkerError as error:
-            self._set = self._key = None
+            self.source.forget()
             reason = error.reason
-            if error.status == "timeout":
-                reason = f"{'no result' if ranks else 'not ready'} within the deadline ({options.timeout_s:g} s)"
+            if error.status == "timeout" and "deadline" not in reason:
+                reason = f"{'no result' if ready else 'not ready'} within the deadline ({options.timeout_s:g} s)"
             return {**row, "status": error.status, "limited_by": "unknown", "error": reason, "started_at": _now()}
         except HardwareError as error:
-            self._drop()
+            self.source.drop()
             return {**row, "status": "failed", "limited_by": "unknown", "error": str(error), "started_at": _now()}
         return {**row, **self._measured(point, timing, sampler)}
-
-    def _ranks(self, point: Point, options: Options) -> WorkerSet:
-        if self._set is None or self._key != point.worker_set:
-            self._drop()
-            self._set = WorkerSet(
-                self.host, self.job.spec, n_ranks=point.n_gpus, local_batch=point.local_batch,
-                settings=self.job.settings, accum_steps=point.accum_steps, precision=self.job.precision,
-                device=self.device.kind, seed=self.job.seed, environment=self.device.rank_environment(point.n_gpus),
-                deadline_s=options.timeout_s,
-            )  # fmt: skip
-            self._key = point.worker_set
-            self._set.wait_ready(time.monotonic() + max(READY_S, options.timeout_s))
-        return self._set
-
-    def _drop(self) -> None:
-        if self._set is not None:
-            self._set.stop()
-        self._set = self._key = None
 
     def _measured(self, point: Point, timing: dict[str, Any], sampler: Sampler) -> Row:
         started_s, ended_s = timing["started_s"], timing["ended_s"]

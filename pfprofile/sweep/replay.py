@@ -9,7 +9,7 @@ from itertools import product
 from pfprofile.errors import InputError
 from pfprofile.profile import Profile
 from pfprofile.sweep.request import Options, SweepRequest
-from pfprofile.sweep.space import CLOCK_TOLERANCE_MHZ, Point, Row, clocks_in_range, spread
+from pfprofile.sweep.space import CLOCK_TOLERANCE_MHZ, Point, Row, clocks_in_range
 from pfprofile.units import format_clock, parse_clock
 
 #: How many missing points an error spells out.
@@ -52,6 +52,7 @@ def choose_recorded(runner: ReplayRunner, request: SweepRequest, default_clock_m
     """
     recorded = runner.points
     clocks = _clock_choice(request.freqs, recorded, default_clock_mhz)
+    # Live, `auto` chooses among all supported clocks; here among those that are recorded.
     axes: list[Sequence[float | None] | None] = [request.gpus, request.batch_sizes, request.accum_steps, clocks]
     wanted = [p for p in recorded if _inside(p, axes)]
     lacking = [
@@ -79,10 +80,8 @@ def _clock_choice(
     known = sorted({p.sm_clock_mhz for p in recorded if p.sm_clock_mhz is not None})
     unlocked = any(p.sm_clock_mhz is None for p in recorded)
     word = (freqs or "all").strip().lower()
-    if word == "all":
+    if word in ("all", "auto"):
         return None
-    if word == "auto":
-        return list(spread(known)) if known else None
     if word == "default":
         if unlocked:
             return [None]

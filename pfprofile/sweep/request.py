@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from pfprofile.sweep.space import Point, Row
 
@@ -23,13 +23,18 @@ class SweepRequest:
 
     Attributes:
         workload: zoo name, ``module:Class`` or ``file.py:Class``; may be left out with ``replay``.
+        command: a training command with placeholders; then ``workload`` is only its name.
+        throughput_regex: finds samples/s in the command's log; None = the step hook counts.
         settings: workload settings as text, e.g. ``{"image_size": "32"}``.
+        max_points: the most points, or ``auto`` = until the stop rule is content.
         max_time_s: no new point is begun after this.
         window_s: least length of a measured window, s; None = the device's habit.
         timeout_s: the longest one trial may take, s.
     """
 
     workload: str | None
+    command: str | None = None
+    throughput_regex: str | None = None
     replay: str | None = None
     device: str = "auto"
     gpus: tuple[int, ...] | None = None
@@ -41,7 +46,7 @@ class SweepRequest:
     repeats: int | None = None
     steps: int | None = None
     seed: int = 0
-    max_points: int | None = None
+    max_points: int | Literal["auto"] | None = None
     max_time_s: float | None = None
     window_s: float | None = None
     timeout_s: float = 600.0

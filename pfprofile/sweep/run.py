@@ -22,8 +22,12 @@ def sweep(request: SweepRequest, reporter: Reporter | None = None) -> Outcome:
         from pfprofile.sweep.run_replay import sweep_replay
 
         return sweep_replay(request, reporter)
-    if request.workload is None:
-        raise UsageError("WORKLOAD is missing", "name a zoo model such as resnet50, module:Class or file.py:Class")
+    if request.command is None and request.throughput_regex is not None:
+        raise UsageError("--throughput-regex reads the log of a command", "give --command too")
+    if request.workload is None and request.command is None:
+        raise UsageError(
+            "WORKLOAD is missing", "name a zoo model such as resnet50, module:Class or file.py:Class, or give --command"
+        )
     from pfprofile.sweep.run_live import sweep_live
 
     return sweep_live(request, reporter)

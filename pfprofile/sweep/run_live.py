@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any
 
 from pfprofile._version import __version__
 from pfprofile.device import Device, open_device
 from pfprofile.device.cpu import available_bytes
-from pfprofile.errors import HardwareError, UsageError
+from pfprofile.errors import HardwareError, UsageError, nearest
 from pfprofile.profile import Profile, ProfileMetadata, WorkloadFacts
 from pfprofile.profile.places import default_profile_path
-from pfprofile.sweep.chooser import BatchLimits, BatchSearch, Chooser, Grid, grid_order, spread_subset
+from pfprofile.sweep.adaptive import Adaptive
+from pfprofile.sweep.adaptive import describe as describe_adaptive
+from pfprofile.sweep.chooser import BatchLimits, BatchSearch, Chooser, Grid, grid_order
+from pfprofile.sweep.design import design
 from pfprofile.sweep.engine import run_points
 from pfprofile.sweep.journal import Journal, file_lock, open_journal
-from pfprofile.sweep.live import Job, LiveRunner, trial_seconds
+from pfprofile.sweep.live import LiveRunner, trial_seconds
+from pfprofile.sweep.outliers import outliers
 from pfprofile.sweep.request import Options, Outcome, Reporter, SweepRequest
 from pfprofile.sweep.signals import interruptible
-from pfprofile.sweep.space import Point, choose_clocks
+from pfprofile.sweep.sources import Command, Job, Ranks, TrialSource
+from pfprofile.sweep.space import Point, choose_clocks, spread
+from pfprofile.sweep.stop_rule import USUAL_POINTS
+from pfprofile.sweep.surrogate import Machine
 from pfprofile.train import Host, describe, parse_workload, require_torch
+from pfprofile.train.command import CommandTemplate
 
 #: Least length of a measured window, s: a GPU's energy counter needs a second or more, a CPU has none to wait for.
 WINDOW_S = {"cpu": 1.0, "cuda": 2.0}
@@ -31,15 +40,50 @@ OVERHEAD_S = 3.0
 CPU_THREADS = 1
 
 
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is swept: where its trials come from, and what the profile says of it."""
+
+    source: TrialSource
+    settings: dict[str, Any]
+    facts: WorkloadFacts
+    torch_version: str | None = None
+    cuda_version: str | None = None
+
+
 def sweep_live(request: SweepRequest, reporter: Reporter) -> Outcome:
     """Measure a request's points. Raises: see `run.sweep`."""
-    assert request.workload is not None
-    spec = parse_workload(request.workload)
+    subject_of = own_command(request, reporter) if request.command is not None else _workload(request)
     with _opened(request) as device, interruptible():
-        require_torch()
         gpus = _gpus(request, device, reporter)
         clocks = _clocks(request, device, reporter)
         _refuse_company(request, device, max(gpus))
+        with subject_of(device) as subject:
+            output = request.output or default_profile_path(device.name, subject.source.name)
+            if request.dry_run:
+                return _dry_run(request, device, gpus, clocks)
+            with LiveRunner(device, subject.source) as runner, file_lock(output):
+                clocks = _try_lock(request, runner, clocks, reporter)
+                chooser = _chooser(request, device, gpus, clocks)
+                metadata = _metadata(request, device, subject, max(gpus), chooser, clocks)
+                journal = open_journal(
+                    output, metadata, explicit=request.output is not None, fresh=request.fresh, force=request.force,
+                    retry_failed=request.retry_failed, allow_mixed=request.allow_mixed,
+                )  # fmt: skip
+                return _measure(request, reporter, device, chooser, runner, journal)
+
+
+Opening = Callable[[Device], AbstractContextManager[Subject]]
+
+
+def _workload(request: SweepRequest) -> Opening:
+    """A zoo model or a class of one's own, trained by ranks of ours."""
+    assert request.workload is not None
+    spec = parse_workload(request.workload)
+
+    @contextmanager
+    def subject(device: Device) -> Iterator[Subject]:
+        require_torch()
         with Host(CPU_THREADS if device.kind == "cpu" else 0) as host:
             told = describe(host, spec, request.settings, device.kind)
             if device.kind == "cuda" and host.cuda_version is None and told["torch_device"] is None:
@@ -47,18 +91,48 @@ def sweep_live(request: SweepRequest, reporter: Reporter) -> Outcome:
                     f"torch {host.torch_version} is a build without CUDA", "install one with CUDA, or use --device cpu"
                 )
             job = Job(spec, spec.name, told["settings"], request.precision or "fp32", request.seed)
-            output = request.output or default_profile_path(device.name, job.name)
-            if request.dry_run:
-                return _dry_run(request, device, gpus, clocks)
-            with LiveRunner(device, host, job) as runner, file_lock(output):
-                clocks = _try_lock(request, runner, clocks, reporter)
-                chooser = _chooser(request, device, gpus, clocks)
-                metadata = _metadata(request, device, host, job, told["facts"], max(gpus), chooser)
-                journal = open_journal(
-                    output, metadata, explicit=request.output is not None, fresh=request.fresh, force=request.force,
-                    retry_failed=request.retry_failed, allow_mixed=request.allow_mixed,
-                )  # fmt: skip
-                return _measure(request, reporter, device, chooser, runner, journal)
+            threads = {"threads_per_rank": CPU_THREADS} if device.kind == "cpu" else {}
+            yield Subject(
+                Ranks(device, host, job), {**job.settings, **threads}, WorkloadFacts(**told["facts"]),
+                host.torch_version, host.cuda_version,
+            )  # fmt: skip
+
+    return subject
+
+
+def own_command(request: SweepRequest, reporter: Reporter) -> Opening:
+    """A command of one's own. Raises UsageError before any device is touched."""
+    assert request.command is not None
+    template = CommandTemplate.parse(request.command, request.throughput_regex)
+    batches = request.batch_sizes
+    if not template.uses("local_batch") and not template.uses("global_batch") and (batches is None or len(batches) > 1):
+        raise UsageError("--command does not use {local_batch}: all batch sizes would be the same run",
+                         "put {local_batch} into the command, or give one --batch-sizes")  # fmt: skip
+    facts = WorkloadFacts(**_command_facts(request.settings))
+    settings: dict[str, Any] = {"command": request.command}
+    if request.throughput_regex is not None:
+        settings["throughput_regex"] = request.throughput_regex
+
+    @contextmanager
+    def subject(device: Device) -> Iterator[Subject]:
+        name = request.workload or template.name
+        yield Subject(Command(device, template, name, request.precision or "fp32", reporter.notice), settings, facts)
+
+    return subject
+
+
+def _command_facts(given: dict[str, str]) -> dict[str, Any]:
+    """What --set says of a command's workload. Raises UsageError: not such a fact, or not a whole number."""
+    facts: dict[str, Any] = {}
+    known = [f.name for f in fields(WorkloadFacts)]
+    for key, text in given.items():
+        if key not in known:
+            raise UsageError(f"--set {key}: with --command only facts can be set{nearest(key, known)}",
+                             f"one of {', '.join(known)}")  # fmt: skip
+        if key != "sample_unit" and not (text.isdigit() and int(text)):
+            raise UsageError(f"--set {key}={text}: expected a whole number from 1 on")
+        facts[key] = text if key == "sample_unit" else int(text)
+    return facts
 
 
 @contextmanager
@@ -87,7 +161,8 @@ def _clocks(request: SweepRequest, device: Device, reporter: Reporter) -> list[f
     freqs = request.freqs or "default"
     trouble = device.lock_trouble()
     if trouble is None:
-        return choose_clocks(freqs, device.supported_clocks_mhz)
+        # `auto` chooses among all of them on the way.
+        return choose_clocks("all" if _is_auto(request) else freqs, device.supported_clocks_mhz)
     if request.require_clocks:
         raise HardwareError(f"--require-clocks: {trouble}", "leave --require-clocks out to sweep unlocked")
     if freqs.lower() in ("auto", "all", "default"):
@@ -125,49 +200,63 @@ def _try_lock(
 
 def _chooser(request: SweepRequest, device: Device, gpus: Sequence[int], clocks: Sequence[float | None]) -> Chooser:
     repeats, accum = request.repeats or 1, request.accum_steps or (1,)
+    space: list[Point] | BatchSearch
     if request.batch_sizes is None:
-        if request.max_points is not None:
-            raise UsageError("--max-points needs a list of batch sizes", "give --batch-sizes 1,2,4")
         limits = BatchLimits()
         if device.kind == "cpu":
             # Filling a machine's memory would take others' with it.
             limits = BatchLimits(most_step_s=5.0, most_bytes=0.5 * available_bytes())
-        return BatchSearch(gpus, clocks, accum, repeats=repeats, seed=request.seed, limits=limits)
-    points = [Point(n, b, c, a) for n in gpus for b in request.batch_sizes for a in accum for c in clocks]
-    if request.max_points is not None:
-        points = spread_subset(points, request.max_points, request.seed)
-    return Grid(grid_order(points, repeats=repeats, seed=request.seed))
+        space = BatchSearch(gpus, clocks, accum, repeats=repeats, seed=request.seed, limits=limits)
+    else:
+        space = [Point(n, b, c, a) for n in gpus for b in request.batch_sizes for a in accum for c in clocks]
+    choose = _is_auto(request) and len(clocks) > 1
+    if not choose and request.max_points is None:
+        return space if isinstance(space, BatchSearch) else Grid(grid_order(space, repeats=repeats, seed=request.seed))
+    machine = Machine(device.name, device.default_clock_mhz, device.supported_clocks_mhz, device.power_limit_w)
+    return Adaptive(
+        space, machine, choose_clocks=choose, budget=request.max_points, repeats=lambda _: repeats, seed=request.seed
+    )
+
+
+def _is_auto(request: SweepRequest) -> bool:
+    return (request.freqs or "").strip().lower() == "auto"
 
 
 def _dry_run(request: SweepRequest, device: Device, gpus: Sequence[int], clocks: Sequence[float | None]) -> Outcome:
-    chooser = _chooser(request, device, gpus, clocks)
-    if isinstance(chooser, Grid):
-        order = tuple(point for point, _ in chooser.order)
-    else:
-        order = tuple(Point(n, 1, c) for n in gpus for c in clocks)
+    known = [c for c in clocks if c is not None]
+    if _is_auto(request) and known:
+        clocks = [*spread(known)]  # as many as auto measures at most; which ones, only the rows will tell
+    batches = request.batch_sizes or (1,)
+    order = [Point(n, b, c, a) for n in gpus for b in batches for a in request.accum_steps or (1,) for c in clocks]
+    if request.max_points is not None:
+        order = design(order, USUAL_POINTS if request.max_points == "auto" else request.max_points, request.seed)
+    order = [p for p, _ in grid_order(order, repeats=request.repeats or 1, seed=request.seed)]
     window_s = request.window_s or WINDOW_S[device.kind]
-    return Outcome(None, None, planned=order, estimate_s=len(order) * (window_s + OVERHEAD_S))
+    return Outcome(None, None, planned=tuple(order), estimate_s=len(order) * (window_s + OVERHEAD_S))
 
 
 def _metadata(
-    request: SweepRequest, device: Device, host: Host, job: Job, facts: dict[str, Any], most: int, chooser: Chooser
-) -> ProfileMetadata:
-    settings = {**job.settings, **({"threads_per_rank": CPU_THREADS} if device.kind == "cpu" else {})}
+    request: SweepRequest, device: Device, subject: Subject, most: int, chooser: Chooser,
+    clocks: Sequence[float | None],
+) -> ProfileMetadata:  # fmt: skip
+    settings, source = subject.settings, subject.source
     identity = {
-        "kind": "live", "device_name": device.name, "workload": job.name, "precision": job.precision,
-        "settings": settings, "driver_version": device.driver_version, "torch_version": host.torch_version,
+        "kind": "live", "device_name": device.name, "workload": source.name, "precision": source.precision,
+        "settings": settings, "driver_version": device.driver_version, "torch_version": subject.torch_version,
     }  # fmt: skip
     requested: Any = "batch sizes by search"
     if isinstance(chooser, Grid):
         requested = [[p.n_gpus, p.local_batch, p.accum_steps, p.sm_clock_mhz] for p in chooser.points]
+    elif isinstance(chooser, Adaptive):
+        requested = describe_adaptive(request.max_points, clocks)
     return ProfileMetadata(
         source="measured", tool_version=__version__, argv=request.argv, seed=request.seed,
         started_at=datetime.now(UTC).isoformat(timespec="seconds"), host=socket.gethostname(),
-        driver_version=device.driver_version, torch_version=host.torch_version, cuda_version=host.cuda_version,
+        driver_version=device.driver_version, torch_version=subject.torch_version, cuda_version=subject.cuda_version,
         gpu_name=device.name, gpu_uuids=device.uuids, power_limit_w=device.power_limit_w,
         power_limit_range_w=device.power_limit_range_w, supported_clocks_mhz=device.supported_clocks_mhz,
         default_clock_mhz=device.default_clock_mhz, gpus_per_node=max(device.count, most),
-        workload=WorkloadFacts(**facts), settings=settings,
+        workload=subject.facts, settings=settings,
         sweep={"identity": identity, "requested": requested, "repeats": request.repeats or 1, "finished": False},
     )  # fmt: skip
 
@@ -187,12 +276,27 @@ def _measure(
     skipped = chooser.skipped(journal.rows)
     if skipped:
         reporter.notice(f"{skipped} trials were left out: a smaller batch on as many GPUs ran out of memory")
+    for words in chooser.reasons(journal.rows) if finished else ():
+        reporter.notice(words)
+    journal.mark(_marked(journal, reporter))
     new = len(journal.rows) - journal.kept
     if new or not (journal.metadata.sweep or {}).get("finished"):
         profile = journal.write(finished=finished)
     else:
         profile = Profile.from_rows(journal.rows, journal.metadata)
-    expected = {"ok", "oom"} if isinstance(chooser, BatchSearch) else {"ok"}
+    by_search = isinstance(chooser, BatchSearch) or (isinstance(chooser, Adaptive) and chooser.searches_batches)
+    expected = {"ok", "oom"} if by_search else {"ok"}
     failed = sum(row["status"] not in expected for row in journal.rows)
     # An unfinished sweep over an older result stays beside it.
     return Outcome(journal.working, profile, new=new, failed=failed, finished=finished)
+
+
+def _marked(journal: Journal, reporter: Reporter) -> list[dict[str, Any]]:
+    """Repeats that disagree with the others of their point; each is said."""
+    found = outliers(journal.rows)
+    for mark in found:
+        reporter.notice(
+            f"trial {mark['trial_id']}: its {mark['column']} is {mark['deviation']:+.0%} off the median of "
+            "its repeats; it is kept and marked"
+        )
+    return found

@@ -8,11 +8,13 @@ from pfprofile._version import __version__
 from pfprofile.errors import InputError, UsageError
 from pfprofile.profile import Profile, ProfileMetadata, read_profile
 from pfprofile.profile.places import default_profile_path, find_profile, shipped
-from pfprofile.sweep.chooser import spread_subset
+from pfprofile.sweep.adaptive import Adaptive
 from pfprofile.sweep.journal import file_lock, open_journal
 from pfprofile.sweep.replay import ReplayRunner, choose_recorded
 from pfprofile.sweep.request import Options, Outcome, Reporter, SweepRequest
-from pfprofile.sweep.space import Point
+from pfprofile.sweep.space import Point, Row
+from pfprofile.sweep.surrogate import Machine
+from pfprofile.units import format_duration
 
 
 def sweep_replay(request: SweepRequest, reporter: Reporter) -> Outcome:
@@ -25,10 +27,9 @@ def sweep_replay(request: SweepRequest, reporter: Reporter) -> Outcome:
     _check_subject(recording, request, name)
     runner = ReplayRunner(recording, name)
     points = choose_recorded(runner, request, recording.metadata.default_clock_mhz)
-    if request.max_points is not None and len(points) > request.max_points:
-        reporter.notice(f"--max-points {request.max_points}: that many of {len(points)} points, corners first")
-        points = spread_subset(points, request.max_points, request.seed)
     order = _order(points, runner, request)
+    answers = _answers(points, order, recording, runner, request, reporter)
+    order = [Point.of_row(row) for row in answers]
     if request.dry_run:
         return Outcome(None, None, planned=tuple(order), estimate_s=0.0)
     workload, device = _only(recording, "workload"), _only(recording, "device_name")
@@ -41,10 +42,8 @@ def sweep_replay(request: SweepRequest, reporter: Reporter) -> Outcome:
         journal = open_journal(
             output, metadata, explicit=request.output is not None, fresh=request.fresh, force=request.force
         )
-        options = Options(steps=None, window_s=0.0, timeout_s=0.0)
-        rows = [runner.run(point, options) for point in order]
         held = {row["trial_id"] for row in journal.rows}
-        new = [row for row in rows if row["trial_id"] not in held]
+        new = [row for row in answers if row["trial_id"] not in held]
         if journal.kept and not new:
             return Outcome(output, Profile.from_rows(journal.rows, journal.metadata), finished=True)
         journal.rows += new
@@ -61,6 +60,8 @@ def _refuse_live_flags(request: SweepRequest) -> None:
         "--require-clocks": request.require_clocks,
         "--shared": request.shared,
         "--retry-failed": request.retry_failed,
+        "--command": request.command is not None,
+        "--throughput-regex": request.throughput_regex is not None,
         "--set": bool(request.settings),
     }
     wrong = [flag for flag, is_given in given.items() if is_given]
@@ -96,6 +97,51 @@ def _order(points: list[Point], runner: ReplayRunner, request: SweepRequest) -> 
                 f"it holds {runner.repeats(short[0])} of it: leave --repeats out for all that are recorded",
             )
     return [p for p in points for _ in range(request.repeats or runner.repeats(p))]
+
+
+def _answers(
+    points: list[Point], order: list[Point], recording: Profile, runner: ReplayRunner, request: SweepRequest,
+    reporter: Reporter,
+) -> list[Row]:  # fmt: skip
+    """The recorded trials that a request means: all of them, or those that an adaptive sweep picks on the way."""
+    options = Options(steps=None, window_s=0.0, timeout_s=0.0)
+    clocks = {p.sm_clock_mhz for p in points if p.sm_clock_mhz is not None}
+    choose = (request.freqs or "").strip().lower() == "auto" and len(clocks) > 1
+    if not choose and request.max_points is None:
+        return [runner.run(point, options) for point in order]
+    about = recording.metadata
+    device, clocks_there = _only(recording, "device_name"), about.supported_clocks_mhz
+    chooser = Adaptive(
+        list(dict.fromkeys(points)), Machine(device, about.default_clock_mhz, clocks_there, about.power_limit_w),
+        choose_clocks=choose, budget=request.max_points,
+        repeats=lambda p: request.repeats or runner.repeats(p), seed=request.seed,
+    )  # fmt: skip
+    rows: list[Row] = []
+    while ahead := chooser.ahead(rows):
+        rows += [runner.run(point, options) for point in ahead]
+    for words in chooser.reasons(rows):
+        reporter.notice(words)
+    there = len(set(points))
+    picked = len({Point.of_row(row) for row in rows})
+    reporter.notice(
+        f"{picked} of the {there} recorded points are used: {there - picked} ({1 - picked / there:.0%}) need not be "
+        "measured" + _saved(recording, rows, set(points))
+    )
+    return rows
+
+
+def _saved(recording: Profile, rows: list[Row], points: set[Point]) -> str:
+    """What the windows that are left out took, where the recording tells."""
+    meant = [r for r in recording.rows() if Point.of_row(r) in points]
+
+    def window_s(some: list[Row]) -> float | None:
+        known = [r["steps"] * r["step_time_s"] for r in some if r["steps"] and r["step_time_s"]]
+        return sum(known) if len(known) == len(some) else None
+
+    whole, used = window_s(meant), window_s(rows)
+    if whole is None or used is None:
+        return ""
+    return f", {format_duration(whole - used)} of measured windows"
 
 
 def _metadata(recording: Profile, request: SweepRequest, name: str, order: list[Point]) -> ProfileMetadata:

@@ -90,16 +90,7 @@ def missing_parts(cls: type) -> list[str]:
         elif not _takes(cls, name, signature.count(",") + 1):
             lacks.append(f"a method {name} that takes {signature}")
     lacks += _wrong_facts(getattr(cls, "facts", Facts()))
-    defaults = getattr(cls, "defaults", {})
-    lacks += _wrong_settings("defaults", defaults)
-    by_device = getattr(cls, "defaults_on", {})
-    if not isinstance(by_device, Mapping):
-        return [*lacks, "defaults_on that is a mapping of device kinds to settings"]
-    for kind, others in by_device.items():
-        lacks += _wrong_settings(f"defaults_on[{kind!r}]", others)
-        for key in others if isinstance(others, Mapping) else ():
-            if not isinstance(defaults, Mapping) or key not in defaults:
-                lacks.append(f"a default for {key}, which defaults_on[{kind!r}] changes")
+    lacks += _wrong_defaults(getattr(cls, "defaults", {}), getattr(cls, "defaults_on", {}))
     if getattr(cls, "torch_device", None) not in (None, "cpu", "cuda"):
         lacks.append("a torch_device that is 'cpu' or 'cuda'")
     return lacks
@@ -125,6 +116,18 @@ def _wrong_facts(facts: Any) -> list[str]:
         value = getattr(facts, name)
         if value is not None and (not isinstance(value, int) or value <= 0):
             lacks.append(f"a facts.{name} that is a positive whole number or None")
+    return lacks
+
+
+def _wrong_defaults(defaults: Any, by_device: Any) -> list[str]:
+    lacks = _wrong_settings("defaults", defaults)
+    if not isinstance(by_device, Mapping):
+        return [*lacks, "defaults_on that is a mapping of device kinds to settings"]
+    for kind, others in by_device.items():
+        lacks += _wrong_settings(f"defaults_on[{kind!r}]", others)
+        if isinstance(defaults, Mapping) and isinstance(others, Mapping):
+            unknown = [key for key in others if key not in defaults]
+            lacks += [f"a default for {key}, which defaults_on[{kind!r}] changes" for key in unknown]
     return lacks
 
 

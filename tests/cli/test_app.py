@@ -114,10 +114,24 @@ def test_configuration_mistakes_are_named(cli, tmp_path, text, words):
 
 def test_reader_that_closes_early_gets_no_traceback(tmp_path, make_profile):
     write_profile(make_profile(gpus=tuple(range(1, 400))), tmp_path / "a.parquet")
-    command = f"{sys.executable} -m pfprofile show a.parquet --format json | head -1"
-    done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.stdout == "[\n"
-    assert "Traceback" not in done.stderr
+    for args in ("show a.parquet --format json", "show a.parquet --format csv", "show a.parquet", "--help"):
+        command = f"set -o pipefail; {sys.executable} -m pfprofile {args} | head -1"
+        done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout.count("\n")) == (0, 1), args
+        assert "Traceback" not in done.stderr
+        assert "Broken" not in done.stderr
+
+
+def test_tables_follow_columns(cli, tmp_path, make_profile):
+    write_profile(make_profile(clocks=(1410.0,)), tmp_path / "a.parquet")
+    assert max(map(len, cli("show", "a.parquet", COLUMNS="60").stdout.splitlines())) <= 60
+
+
+def test_a_folder_is_no_output_even_with_force(cli, tmp_path, make_profile):
+    write_profile(make_profile(), tmp_path / "a.parquet")
+    done = cli("merge", "a.parquet", "-o", ".", "--force")
+    assert done.returncode == 2
+    assert "is a folder" in done.stderr
 
 
 def test_import_writes_profiles_and_says_where(cli, tmp_path):

@@ -192,3 +192,75 @@ def test_several_device_types_ask_for_a_cluster(cli: Cli, tmp_path: Path) -> Non
     save(tmp_path / "models", Double(device_name="Tesla T4"))
     done = cli("plan", cwd=tmp_path)
     assert done.returncode == 2 and "--cluster" in done.stderr
+
+
+def test_derived_columns_and_who_sits_where(cli: Cli, folder: Path) -> None:
+    done = plan(cli, folder, "--budget", "1kWh", "--pue", "1.5", "--price", "0.2", "--carbon", "400", "--placement")
+    assert done.returncode == 0, done.stderr
+    assert "placement at" in done.stdout and "n-0 [" in done.stdout and "cost " in done.stdout
+    totals = json.loads((folder / "schedule.json").read_text())["totals"]
+    assert totals["facility_energy_j"] == pytest.approx(1.5 * totals["energy_j"])
+    assert totals["carbon_kg"] == pytest.approx(1.5 * totals["energy_j"] / 3.6e6 * 0.4)
+    assert plan(cli, folder, "--pue", "0.5").returncode == 2
+
+
+def test_confidence_is_kept_and_reported(cli: Cli, folder: Path) -> None:
+    done = plan(cli, folder, "--budget", "500Wh", "--confidence", "95%", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    body = json.loads(done.stdout)
+    assert body["budget"]["probability"] >= 0.95
+    assert all(j["jct_lo_s"] < j["jct_s"] < j["jct_hi_s"] for j in body["jobs"])
+    assert plan(cli, folder, "--confidence", "0.9").returncode == 2
+    assert plan(cli, folder, "--confidence", "95", "--budget", "1kWh").returncode == 2
+
+
+def test_exact_is_for_jobs_that_arrive_together(cli: Cli, folder: Path, tmp_path: Path) -> None:
+    assert plan(cli, folder, "--exact").returncode == 2
+    together = tmp_path / "jobs.toml"
+    together.write_text(JOBS.replace('submit = "2min"\n', ""))
+    done = cli("plan", "--jobs", together, "--cluster", "cluster.toml", "--exact", "--format", "json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["bound"]["kind"] == "static"
+
+
+def test_replanning_from_a_schedule(cli: Cli, folder: Path) -> None:
+    first = plan(cli, folder, "--budget", "1kWh", "-o", "first.json", "--force", "--format", "json")
+    finish = json.loads(first.stdout)["jobs"][0]["finish_s"]
+    done = plan(
+        cli, folder, "--budget", "1kWh", "--running", "first.json", "--now", f"{finish / 2}s", "--format", "json"
+    )
+    assert done.returncode == 0, done.stderr
+    body = json.loads(done.stdout)
+    assert min(s["start_s"] for s in body["segments"]) == pytest.approx(finish / 2)
+    assert body["budget"]["energy_j"] < 3.6e6 and "are spent" in done.stderr
+    assert plan(cli, folder, "--running", "first.json").returncode == 2
+
+
+def test_a_deadline_that_cannot_be_met_is_refused_with_the_earliest_finish(
+    cli: Cli, folder: Path, tmp_path: Path
+) -> None:
+    late = tmp_path / "late.toml"
+    late.write_text(JOBS.replace("epochs = 40", 'epochs = 40\ndeadline = "10s"'))
+    done = cli("plan", "--jobs", late, "--cluster", "cluster.toml", cwd=folder)
+    assert done.returncode == 5 and "earliest finish" in done.stderr.splitlines()[-1]
+
+
+def test_an_online_budget_needs_a_forecast_that_holds(cli: Cli, folder: Path) -> None:
+    assert plan(cli, folder, "--expected-work", "400Wh").returncode == 2
+    done = plan(cli, folder, "--expected-work", "300Wh", "--budget", "1kWh", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    body = json.loads(done.stdout)
+    assert body["inputs"]["policy"] == "pfprofile-online" and body["totals"]["energy_j"] <= 3.6e6
+    assert plan(cli, folder, "--expected-work", "300Wh", "--budget", "1Wh").returncode == 5
+
+
+def test_the_examples_plan_with_the_shipped_models(cli: Cli, tmp_path: Path) -> None:
+    examples = Path(__file__).resolve().parents[2] / "examples"
+    done = cli(
+        "plan", "--jobs", examples / "jobs.toml", "--cluster", examples / "cluster.toml", "--budget", "6kWh",
+        "--format", "json", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    totals = json.loads(done.stdout)["totals"]
+    assert 5.0 * 3.6e6 < totals["energy_j"] <= 6.0 * 3.6e6
+    assert "synthetic" in done.stderr

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pfprofile.errors import InputError, PfprofileError
+from pfprofile.errors import InputError, OutputError
 from pfprofile.profile import Profile, read_profile, write_profile
 from pfprofile.profile.metadata import KEYS, to_json
 from pfprofile.profile.schema import COLUMN_NAMES, METADATA_KEY, arrow_schema
@@ -56,7 +56,7 @@ def test_file_is_whole_or_absent_and_no_temp_is_left(make_profile, tmp_path):
 
 def test_folder_that_cannot_be_written_is_one_line(make_profile, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(PfprofileError, match="cannot write"):
+    with pytest.raises(OutputError, match="cannot write"):
         write_profile(make_profile(), tmp_path / "file" / "p.parquet")
 
 
@@ -110,6 +110,11 @@ def test_not_parquet_and_missing(tmp_path):
         read_profile(tmp_path / "p.parquet")
     with pytest.raises(InputError, match="no such file"):
         read_profile(tmp_path / "q.parquet")
+    with pytest.raises(InputError, match="a folder, not a file"):
+        read_profile(tmp_path)
+    (tmp_path / "m.json").write_text('{"workload": 1}')
+    with pytest.raises(InputError, match="a model or a schedule"):
+        read_profile(tmp_path / "m.json")
 
 
 def test_rows_name_the_bad_one(make_profile):

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pfprofile.errors import UsageError
-from pfprofile.sweep.chooser import BatchLimits, BatchSearch, Grid, grid_order, spread_subset
+from pfprofile.sweep.chooser import BatchLimits, BatchSearch, Grid, grid_order
+from pfprofile.sweep.design import design
 from pfprofile.sweep.space import AUTO_CLOCKS, Point, choose_clocks, spread
 
 V100 = (135.0, 142.0, 150.0, 1327.0, 1335.0, 1342.0, 1350.0, 1357.0, 1365.0, 1372.0, 1380.0)
@@ -159,7 +160,7 @@ def test_the_batch_search_stops_before_it_hurts(limits, largest):
 
 @settings(deadline=None)
 @given(st.integers(8, 18), st.integers(0, 100))
-def test_a_subset_keeps_the_corners(count, seed):
-    chosen = spread_subset(POINTS, count, seed)
+def test_a_design_keeps_the_corners(count, seed):
+    chosen = design(POINTS, count, seed)
     assert len(chosen) == count == len(set(chosen))
     assert {Point(n, b, c) for n in (1, 2) for b in (1, 4) for c in (600.0, 1410.0)} <= set(chosen)

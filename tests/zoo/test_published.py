@@ -50,7 +50,7 @@ def test_bert_without_our_head_is_the_published_encoder():
 
 def test_gpt2s_head_shares_the_embedding():
     """A head of its own would have vocabulary × width weights more."""
-    small = dict(layers=1, width=64, sequence_length=8)
+    small = {"layers": 1, "width": 64, "sequence_length": 8}
     per_token = parameters("gpt2", vocabulary=101, **small) - parameters("gpt2", vocabulary=100, **small)
     assert per_token == 64
 

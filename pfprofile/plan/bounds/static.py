@@ -23,6 +23,8 @@ from pfprofile.errors import InfeasibleError
 from pfprofile.policy.base import Job
 
 Floats = NDArray[np.float64]
+#: a MILP stops here with the best it has, and says how far off that may be
+TIME_LIMIT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ def _solve(problem: StaticProblem, *, whole: bool, gap: float = 0.0) -> tuple[An
     scale = float(problem.time_s.mean())
     found = milp(
         problem.time_s / scale, integrality=np.full(m, int(whole)), bounds=Bounds(0, 1), constraints=limits,
-        options={"mip_rel_gap": gap, "time_limit": 120.0},
+        options={"mip_rel_gap": gap, "time_limit": TIME_LIMIT_S},
     )  # fmt: skip
     if found.x is None:
         raise InfeasibleError(

@@ -29,7 +29,7 @@ def read_table(path: Path) -> pd.DataFrame:
     import pyarrow as pa
 
     if not path.is_file():
-        raise InputError(f"{path}: no such file")
+        raise InputError(f"{path}: {'a folder, not a file' if path.is_dir() else 'no such file'}")
     if path.suffix == ".parquet":
         try:
             frame = pd.read_parquet(path)

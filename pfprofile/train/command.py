@@ -1,0 +1,213 @@
+"""Somebody's own training command: its placeholders, its processes, its log."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import string
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pfprofile.errors import UsageError, nearest
+from pfprofile.hook import VARIABLE
+from pfprofile.train.launch import WorkerError
+from pfprofile.train.marks import Cut, cut_marks, cut_rates, read_marks
+from pfprofile.train.oom import says_out_of_memory
+
+PLACEHOLDERS = ("n_gpus", "n_nodes", "local_batch", "accum_steps", "clock", "global_batch")
+#: How often a running command is looked at, s.
+LOOK_S = 0.05
+#: How much of a log's end is searched for the cause of a failure, bytes.
+TAIL_BYTES = 65536
+
+
+@dataclass(frozen=True, slots=True)
+class CommandTemplate:
+    """A command line with placeholders.
+
+    Attributes:
+        text: as it was given.
+        words: split as a shell would, without running one.
+        pattern: of --throughput-regex; None = the hook's marks count.
+    """
+
+    text: str
+    words: tuple[str, ...]
+    pattern: re.Pattern[str] | None
+
+    @classmethod
+    def parse(cls, text: str, throughput_regex: str | None = None) -> CommandTemplate:
+        """Read --command and --throughput-regex.
+
+        Raises:
+            UsageError: no words, an open quote or brace, an unknown placeholder (named), a broken expression.
+        """
+        try:
+            words = tuple(shlex.split(text))
+            used = {name for word in words for _, name, _, _ in string.Formatter().parse(word) if name is not None}
+        except ValueError as error:
+            raise UsageError(f"--command cannot be read: {error}", "write {{ and }} for braces of its own") from None
+        if not words:
+            raise UsageError("--command is empty", 'write for example --command "python train.py {local_batch}"')
+        for name in sorted(used - set(PLACEHOLDERS)):
+            raise UsageError(
+                f"--command: unknown placeholder {{{name}}}{nearest(name, PLACEHOLDERS)}",
+                f"known are {', '.join(f'{{{p}}}' for p in PLACEHOLDERS)}; write {{{{ and }}}} for braces of its own",
+            )
+        return cls(text, words, _pattern(throughput_regex) if throughput_regex is not None else None)
+
+    def uses(self, name: str) -> bool:
+        """Whether a placeholder occurs."""
+        return any(found == name for word in self.words for _, found, _, _ in string.Formatter().parse(word))
+
+    def fill(self, values: Mapping[str, Any]) -> list[str]:
+        """The command for one point."""
+        return [word.format(**values) for word in self.words]
+
+    @property
+    def name(self) -> str:
+        """How a profile calls the job: the first script in the command, else its first word."""
+        scripts = [word for word in self.words if word.endswith((".py", ".sh"))]
+        return Path((scripts or self.words)[0]).name
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        pattern = re.compile(text)
+    except re.error as error:
+        raise UsageError(f"--throughput-regex {text!r} is no regular expression: {error}") from None
+    if pattern.groups < 1:
+        raise UsageError(
+            f"--throughput-regex {text!r} has no group", r"put the number in parentheses, e.g. '([\d.]+) samples/s'"
+        )
+    return pattern
+
+
+class RunningCommand:
+    """One start of the command with everything below it; `stop` leaves nothing of it behind.
+
+    Args:
+        command: the words of its line.
+        environment: variables beside our own.
+    """
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="pfprofile-marks-"))
+        self._log = (self.folder / "log").open("w+b")
+        self._read = 0
+        self._rest = ""
+        self._rates: list[tuple[float, float]] = []
+        root = str(Path(__file__).resolve().parents[2])
+        path = os.pathsep.join(p for p in (os.environ.get("PYTHONPATH", ""), root) if p)
+        parent = os.getpid() if threading.current_thread() is threading.main_thread() else 0
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "pfprofile.train.keeper", str(parent), *command],
+            stdin=subprocess.PIPE, stdout=self._log, stderr=self._log, start_new_session=True,
+            env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONPATH": path, **environment, VARIABLE: str(self.folder)},
+        )  # fmt: skip
+
+    @property
+    def ended(self) -> bool:
+        """Whether the command is over."""
+        return self._process.poll() is not None
+
+    def stop(self) -> None:
+        """End all its processes and remove its marks."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+        self._log.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def measure(
+        self, pattern: re.Pattern[str] | None, *, global_batch: int, window_s: float, steps: int | None,
+        ready_s: float, timeout_s: float,
+    ) -> Cut:  # fmt: skip
+        """One measured window.
+
+        Args:
+            pattern: of the rates in its log; None = by the hook's marks.
+            global_batch: samples of a step.
+            window_s, steps: its least length.
+            ready_s: how long the first mark or line may take, s.
+            timeout_s: how long the window may take after that, s.
+
+        Raises:
+            WorkerError: it ended, ran out of memory, or took too long; with the last line of its log.
+        """
+        since_s = time.monotonic()
+        deadline_s, seen = since_s + max(ready_s, timeout_s), False
+        while True:
+            ended = self.ended  # before the look: what it wrote last still counts
+            cut, shown = self._look(pattern, since_s, window_s, steps, global_batch)
+            if cut is not None:
+                return cut
+            if ended:
+                raise self._cause(shown)
+            if shown and not seen:
+                seen, deadline_s = True, time.monotonic() + timeout_s
+            if time.monotonic() > deadline_s:
+                raise WorkerError("timeout", self._late(pattern, shown, timeout_s if seen else max(ready_s, timeout_s)))
+            time.sleep(LOOK_S)
+
+    def _look(
+        self, pattern: re.Pattern[str] | None, since_s: float, window_s: float, steps: int | None, global_batch: int
+    ) -> tuple[Cut | None, int]:
+        """The window, if it is there, and how many marks or lines there are."""
+        if pattern is None:
+            marks = read_marks(self.folder)
+            shown = max((sum(t >= since_s for t, _ in given) for given in marks.values()), default=0)
+            return cut_marks(marks, since_s, window_s, steps), shown
+        self._read_rates(pattern)
+        timing = cut_rates(self._rates, since_s, window_s, steps, global_batch)
+        return (Cut(timing, None) if timing else None), sum(t >= since_s for t, _ in self._rates)
+
+    def _read_rates(self, pattern: re.Pattern[str]) -> None:
+        raw = os.pread(self._log.fileno(), 1 << 20, self._read)
+        self._read += len(raw)
+        *lines, self._rest = re.split(r"[\r\n]+", self._rest + raw.decode(errors="replace"))
+        for line in lines:
+            match = pattern.search(line)
+            if match is not None and (rate := _number(match[1])) is not None:
+                self._rates.append((time.monotonic(), rate))
+
+    def _tail(self) -> list[str]:
+        size = os.fstat(self._log.fileno()).st_size
+        text = os.pread(self._log.fileno(), TAIL_BYTES, max(0, size - TAIL_BYTES)).decode(errors="replace")
+        return [line.strip() for line in re.split(r"[\r\n]+", text) if re.search(r"\w", line)]
+
+    def _cause(self, shown: int) -> WorkerError:
+        code, lines = self._process.returncode, self._tail()
+        for line in reversed(lines):
+            if says_out_of_memory(line):
+                return WorkerError("oom", line[:500])
+        last = f"; its last words: {lines[-1][:500]}" if lines else "; it said nothing"
+        if code == 0:
+            return WorkerError("failed", f"the command ended after {shown} steps, before a window was full{last}")
+        how = f"exit code {code}" if code <= 128 else f"signal {code - 128}"
+        return WorkerError("failed", f"the command ended with {how}{last}")
+
+    def _late(self, pattern: re.Pattern[str] | None, shown: int, waited_s: float) -> str:
+        lines = self._tail()
+        last = f"; its last words: {lines[-1][:500]}" if lines else ""
+        if shown:
+            return f"no whole window within the deadline ({waited_s:g} s) after {shown} steps or lines{last}"
+        what = "no line matched --throughput-regex" if pattern else "pfprofile.step() was not called"
+        return f"{what} within the deadline ({waited_s:g} s){last}"
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        value = float((text or "").replace(",", ""))
+    except ValueError:
+        return None
+    return value if value > 0 else None
