@@ -1,4 +1,4 @@
-"""Let the GPUs cool to where earlier trials began, so that a hot point does not add its heat to the next one's power."""
+"""Let the GPUs cool to where earlier trials began, so that one hot point does not heat the next one."""
 
 from __future__ import annotations
 
