@@ -68,6 +68,10 @@ NOTES = (
 )
 
 
+#: share of the limit that is used, sharpness, lowest relative clock of a steady load: the priors of `fit`
+STEADY_LOAD = {"eta": 0.99, "q": 60.0, "phi_min": 0.1}
+
+
 def parameters(device: dict[str, float], workload: dict[str, float], setting: Setting) -> np.ndarray:
     """The joint form's parameters of one workload."""
     share = device["clock_bound_share"]
@@ -81,6 +85,8 @@ def parameters(device: dict[str, float], workload: dict[str, float], setting: Se
     full_load_s = (values["a0"] ** values["p"] + (workload["sample_s"] * largest) ** values["p"]) ** (1 / values["p"])
     dynamic_j = (POWER_LIMIT_W * workload["limit_share"] - device["P0"]) * full_load_s
     values |= {"e0": dynamic_j * workload["e0_share"], "e1": dynamic_j * (1 - workload["e0_share"]) / largest}
+    # No point comes near the limit, so how it would bite is left as for any GPU.
+    values |= STEADY_LOAD
     theta = np.empty(len(TERMS))
     for name, j in INDEX.items():
         theta[j] = values[name]
