@@ -29,7 +29,7 @@ def test_the_grid_depends_on_the_jobs_and_gets_coarser_with_many() -> None:
 
 
 def test_a_coarse_grid_is_refined_and_still_monotone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grid, "COARSER_ABOVE", (0, 0, 0))
+    monkeypatch.setattr(grid, "COARSER_ABOVE", (0, 0, 0, 9999))
     jobs = make_jobs(12, 20, 120.0)
     free = make_plan(jobs, CLUSTER, Limits()).outcome
     before, used = math.inf, []
