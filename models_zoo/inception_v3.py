@@ -170,8 +170,9 @@ class InceptionV3(ImageClassification):
         source="ImageNet-1k train split; 50 replicas with a batch of 32 each: Szegedy et al., CVPR 2016, section 8",
     )
     defaults: ClassVar[Mapping[str, Any]] = {
-        **ImageClassification.defaults, "image_size": 299, "width": 32, "auxiliary": True,
+        **ImageClassification.defaults, "image_size": 299, "width": 32, "auxiliary": True, "channels_last": True,
     }  # fmt: skip
+    # On a CPU too: its many small convolutions took a quarter less time so (one EPYC core, fp32).
     smallest_image = 75
 
     def network(self, settings: Settings) -> nn.Module:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,16 +26,20 @@ class LineProgress:
     """A line a point; for logs and pipes."""
 
     def __init__(self) -> None:
-        self._done = 0
+        self._done = self._kept = 0
+        self._began_s = time.monotonic()
 
     def begin(self, total: int, done: int) -> None:
         """So many trials are known, so many of them done."""
-        self._done = done
+        self._done = self._kept = done
+        self._began_s = time.monotonic()
 
     def trial(self, row: Mapping[str, Any], left: int) -> None:
         """A trial has ended."""
         self._done += 1
-        say(f"[{self._done}/{self._done + left}] {trial_words(row)}")
+        pace_s = (time.monotonic() - self._began_s) / (self._done - self._kept)
+        eta = f" (about {format_duration(left * pace_s)} left)" if left else ""
+        say(f"[{self._done}/{self._done + left}] {trial_words(row)}{eta}")
 
     def end(self) -> None:
         """The sweep is over."""

@@ -15,10 +15,10 @@ EPILOG = "Example: pfprofile fit profiles/a100-sxm4/resnet50.parquet -o resnet50
 
 def command(
     profiles: Annotated[
-        list[str] | None, typer.Argument(metavar="[PROFILE|DIR]...", help="Profiles or folders [default: profiles/].")
+        list[str] | None, typer.Argument(metavar="[PROFILE|DIR]...", help="Profiles or folders (default: profiles/).")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Model file [default: models/DEVICE/WORKLOAD.json].")
+        Path | None, typer.Option("-o", "--output", help="Model file (default: models/DEVICE/WORKLOAD.json).")
     ] = None,
     fmt: FormatOption = Format.table,
     force: ForceOption = False,

@@ -48,10 +48,10 @@ def command(
     ] = None,
     power_cap: Annotated[str | None, typer.Option(help="Highest power of one GPU, e.g. 300W.")] = None,
     deadline: Annotated[str | None, typer.Option(help="Latest end of the work, e.g. 2h.")] = None,
-    samples: Annotated[float | None, typer.Option(min=1, help="Size of the work [default: one epoch].")] = None,
-    gpus: Annotated[str | None, typer.Option(help="GPU counts to choose among [default: the least measured].")] = None,
+    samples: Annotated[float | None, typer.Option(min=1, help="Size of the work (default: one epoch).")] = None,
+    gpus: Annotated[str | None, typer.Option(help="GPU counts to choose among (default: the least measured).")] = None,
     batch_sizes: Annotated[
-        str | None, typer.Option(help="Local batches to choose among [default: the largest measured].")
+        str | None, typer.Option(help="Local batches to choose among (default: the largest measured).")
     ] = None,
     freqs: Annotated[str, typer.Option(help="Clocks to choose among: all, a list, or LO:HI:STEP in MHz.")] = "all",
     fmt: FormatOption = Format.table,
@@ -67,8 +67,8 @@ def command(
         deadline_s=parse_duration(deadline, what="--deadline") if deadline else None,
         samples=samples,
     )
-    n = parse_int_list(gpus, what="--gpus") if gpus else None
-    b = parse_int_list(batch_sizes, what="--batch-sizes") if batch_sizes else None
+    n = parse_int_list(gpus, what="--gpus") if gpus is not None else None
+    b = parse_int_list(batch_sizes, what="--batch-sizes") if batch_sizes is not None else None
     asked = parse_clock_list(freqs)
     rows = []
     for name in models:

@@ -33,7 +33,9 @@ def command(
     carbon: Annotated[float | None, typer.Option(help="g CO2e a kWh.")] = None,
     placement: Annotated[bool, typer.Option("--placement", help="Show who sits where when most is busy.")] = False,
     seed: Annotated[int, typer.Option(help="Seed of the draws of the models' errors.")] = 0,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Schedule file; default schedule.json.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Schedule file; default schedule.json, replaced.")
+    ] = None,
     force: ForceOption = False,
     fmt: FormatOption = Format.table,
 ) -> None:
@@ -66,7 +68,7 @@ def command(
         print_csv([{**s, "gpus": " ".join(s["gpus"])} for s in body["segments"]], SEGMENT_COLUMNS)
     else:
         print_table(job_rows(body), words.JOB_CELLS)
-        typer.echo(words.summary(body))
+        typer.echo("\n" + words.summary(body))
         if placement:
             typer.echo(words.placement_view(body, answer.cluster))
     say(f"schedule written to {path}")

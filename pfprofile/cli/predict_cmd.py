@@ -29,12 +29,12 @@ _CELLS: Cells = {
 
 def command(
     models: Annotated[list[str], typer.Argument(metavar="MODEL...", help="Model files or names.")],
-    gpus: Annotated[str | None, typer.Option(help="GPU counts, e.g. 1,2,8 [default: the measured ones].")] = None,
+    gpus: Annotated[str | None, typer.Option(help="GPU counts, e.g. 1,2,8 (default: the measured ones).")] = None,
     batch_sizes: Annotated[
-        str | None, typer.Option(help="Local batches, e.g. 32,64 [default: the measured ones].")
+        str | None, typer.Option(help="Local batches, e.g. 32,64 (default: the measured ones).")
     ] = None,
     freqs: Annotated[str, typer.Option(help="Clocks: default, all, a list, or LO:HI:STEP in MHz.")] = "default",
-    gpus_per_node: Annotated[int | None, typer.Option(min=1, help="GPUs in a node [default: the profile's].")] = None,
+    gpus_per_node: Annotated[int | None, typer.Option(min=1, help="GPUs in a node (default: the profile's).")] = None,
     points: Annotated[Path | None, typer.Option(help="CSV or Parquet file, one point a row.")] = None,
     fmt: FormatOption = Format.table,
 ) -> None:
@@ -47,8 +47,8 @@ def command(
 
     if points is not None and (gpus or batch_sizes or freqs != "default"):
         raise UsageError("--points holds the points itself", "drop --gpus, --batch-sizes and --freqs")
-    n = parse_int_list(gpus, what="--gpus") if gpus else None
-    b = parse_int_list(batch_sizes, what="--batch-sizes") if batch_sizes else None
+    n = parse_int_list(gpus, what="--gpus") if gpus is not None else None
+    b = parse_int_list(batch_sizes, what="--batch-sizes") if batch_sizes is not None else None
     asked = parse_clock_list(freqs)
     rows = []
     for name in models:

@@ -86,7 +86,7 @@ def _schedule(artifact: Any, fmt: Format) -> None:
         print_csv([{**s, "gpus": " ".join(s["gpus"])} for s in body["segments"]], SEGMENT_COLUMNS)
     else:
         print_table(job_rows(body), words.JOB_CELLS)
-        typer.echo(words.summary(body))
+        typer.echo("\n" + words.summary(body))
 
 
 def _comparison(artifact: Any, fmt: Format) -> None:

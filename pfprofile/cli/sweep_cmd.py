@@ -10,7 +10,15 @@ import typer
 
 from pfprofile.cli._output import Cells, ForceOption, Format, FormatOption, emit, notice, say
 from pfprofile.errors import PartialSweepError, UsageError
-from pfprofile.units import format_bytes, format_clock, format_duration, format_power, parse_duration, parse_int_list
+from pfprofile.units import (
+    format_bytes,
+    format_clock,
+    format_duration,
+    format_energy,
+    format_power,
+    parse_duration,
+    parse_int_list,
+)
 
 if TYPE_CHECKING:
     from pfprofile.sweep import Outcome
@@ -135,7 +143,7 @@ def _show(outcome: Outcome, fmt: Format) -> None:
             "sm_clock_mhz": ("clock", format_clock),
         }  # fmt: skip
         emit(points, fmt, cells)
-        say(f"{len(points)} trials, roughly {format_duration(outcome.estimate_s or 0.0)}; nothing was measured")
+        say(_estimate_words(outcome))
         return
     rows = outcome.profile.rows()
     if fmt is not Format.table or len(rows) <= MOST_SHOWN:
@@ -147,6 +155,15 @@ def _show(outcome: Outcome, fmt: Format) -> None:
             f"{outcome.failed} of {len(rows)} trials failed; all are in {outcome.path} with their reasons",
             "try them again with --retry-failed",
         )
+
+
+def _estimate_words(outcome: Outcome) -> str:
+    said = f"{len(outcome.planned)} trials"
+    if (guess := outcome.estimate) is not None:
+        if guess.time_s:
+            said += f", roughly {format_duration(guess.time_s)}"
+        said += f", {format_energy(guess.energy_j)} {guess.basis}" if guess.energy_j is not None else f", {guess.basis}"
+    return f"{said}; nothing was measured"
 
 
 _CELLS: Cells = {

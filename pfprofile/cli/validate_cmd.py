@@ -35,7 +35,7 @@ def command(
         list[str], typer.Argument(metavar="PROFILE...", help="Profiles, names of shipped ones, folders.")
     ],
     folds: Annotated[
-        int | None, typer.Option(min=3, help="Values left out on one axis at most [default: every one].")
+        int | None, typer.Option(min=3, help="Values left out on one axis at most (default: every one).")
     ] = None,
     max_error: Annotated[
         str | None, typer.Option(help="Exit 6 where a held-out error is above this, e.g. 10%.")

@@ -30,5 +30,7 @@ def read_body(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise InputError(f"{path}: a folder, not a file", "name the file in it") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not readable as text: {error}") from None

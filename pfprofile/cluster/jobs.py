@@ -66,8 +66,10 @@ def seconds(value: Any) -> Any:
         raise ValueError(str(error)) from None
 
 
-Seconds = Annotated[float, BeforeValidator(seconds), Field(ge=0, allow_inf_nan=False)]
-Work = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+#: Bounds far beyond any job (a century; 10¹⁸ samples; a billion GPUs) that keep sums and integers exact.
+Seconds = Annotated[float, BeforeValidator(seconds), Field(ge=0, le=3e9, allow_inf_nan=False)]
+Work = Annotated[float, Field(gt=0, le=1e18, allow_inf_nan=False)]
+Count = Annotated[int, Field(gt=0, le=10**9)]
 
 
 class JobFile(BaseModel):
@@ -77,13 +79,13 @@ class JobFile(BaseModel):
 
     name: Annotated[str, Field(min_length=1, description="unique name of the job")]
     model: Annotated[str, Field(min_length=1, description="fitted model: a path, a name in models/, a shipped one")]
-    global_batch: Annotated[int | None, Field(gt=0, description="samples in one step; default: the model's")] = None
+    global_batch: Annotated[Count | None, Field(description="samples in one step; default: the model's")] = None
     samples: Annotated[Work | None, Field(description="work in samples (one of samples, steps, epochs)")] = None
     steps: Annotated[Work | None, Field(description="work in optimizer steps")] = None
     epochs: Annotated[Work | None, Field(description="work in epochs")] = None
     submit: Annotated[Seconds, Field(description="arrival: seconds, or text such as 2h")] = 0.0
-    min_gpus: Annotated[int, Field(gt=0, description="fewest GPUs; rounded up to a power of two")] = 1
-    max_gpus: Annotated[int | None, Field(gt=0, description="most GPUs; rounded down to a power of two")] = None
+    min_gpus: Annotated[Count, Field(description="fewest GPUs; rounded up to a power of two")] = 1
+    max_gpus: Annotated[Count | None, Field(description="most GPUs; rounded down to a power of two")] = None
     deadline: Annotated[Seconds | None, Field(description="latest finish, counted from submit")] = None
     rescale_s: Annotated[
         Seconds | None, Field(description="checkpoint-restart cost; default 30 s + 2·(log2 n + 1)")

@@ -56,7 +56,9 @@ def load_model(name: str | Path, folder: Path = MODELS_DIR) -> FittedModel:
     path = find_model(str(name), folder)
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not a model file", "is it a profile? fit it first: pfprofile fit") from None
+    except OSError as error:
         raise InputError(f"{path}: cannot be read as a model: {error}") from None
     return FittedModel(from_json(text, str(path)))
 

@@ -85,7 +85,7 @@ def load_inputs(jobs_path: Path | None, cluster_path: Path | None, models: Path)
     library, notices = Library(models), list[str]()
     where = str(jobs_path) if jobs_path else str(models)
     requests = read_jobs(jobs_path) if jobs_path else _epoch_jobs(library, notices)
-    groups = read_cluster(cluster_path) if cluster_path else _own_machine(library, requests)
+    groups = read_cluster(cluster_path) if cluster_path else _own_machine(library, requests, where)
     slugs = list(dict.fromkeys(g.gpu for g in groups))
     found = {r.model: _models(library, r, slugs, where) for r in requests}
     idle = {s: _idle_power(found, s) for s in slugs}
@@ -139,9 +139,9 @@ def _epoch_jobs(library: Library, notices: list[str]) -> list[JobRequest]:
     return requests
 
 
-def _own_machine(library: Library, requests: list[JobRequest]) -> list[NodeGroup]:
+def _own_machine(library: Library, requests: list[JobRequest], where: str) -> list[NodeGroup]:
     """As many nodes of the profiled machine as the largest profiled GPU count needs."""
-    models = [library.load(find_model(r.model, library.folder)) for r in requests]
+    models = [model for r in requests for model in _named(library, r, (), where)]
     slugs = sorted({device_slug(m.device_name) for m in models})
     if len(slugs) > 1:
         raise UsageError(
@@ -157,13 +157,22 @@ def _largest_profiled(model: PerformanceModel) -> int:
     return max(document.domain.n_gpus) if document is not None else model.gpus_per_node
 
 
+def _label(request: JobRequest, where: str) -> str:
+    return f"{where}: job {request.name!r}: key model"
+
+
+def _named(library: Library, request: JobRequest, slugs: Sequence[str], where: str) -> list[PerformanceModel]:
+    """`Library.named`, with the job in its error."""
+    try:
+        return library.named(request.model, slugs)
+    except InputError as error:
+        raise InputError(f"{_label(request, where)}: {error.message}", error.hint) from None
+
+
 def _models(library: Library, request: JobRequest, slugs: list[str], where: str) -> dict[str, PerformanceModel]:
     """A job's models by device slug."""
-    label = f"{where}: job {request.name!r}: key model"
-    try:
-        found = library.named(request.model, slugs)
-    except InputError as error:
-        raise InputError(f"{label}: {error.message}", error.hint) from None
+    label = _label(request, where)
+    found = _named(library, request, slugs, where)
     by_slug = {device_slug(m.device_name): m for m in found if device_slug(m.device_name) in slugs}
     if not by_slug:
         device = device_slug(found[0].device_name)

@@ -199,8 +199,8 @@ def _choose(trials: Sequence[Trial], jobs: Sequence[Job], limits: Limits) -> Tri
         sure = f" with confidence {limits.confidence:g}" if limits.confidence is not None else ""
         raise InfeasibleError(
             f"no schedule found within {format_energy(budget_j)}{sure}: least_energy_j={least_j} "
-            f"({format_energy(least_j)}), lower_bound_j={lower_j:.3f}",
-            f"raise the budget to at least {least_j}J",
+            f"({format_energy(least_j)}), lower_bound_j={lower_j:.3f} ({format_energy(lower_j)})",
+            f"raise the budget to at least {format_energy(least_j * 1.0005)}",
             least_energy_j=least_j,
             lower_bound_j=lower_j,
         )

@@ -14,6 +14,7 @@ import numpy as np
 from pfprofile.device import ClockGuard, Device, Sampler
 from pfprofile.errors import HardwareError
 from pfprofile.sweep.request import Options
+from pfprofile.sweep.settle import Settling
 from pfprofile.sweep.sources import TrialSource
 from pfprofile.sweep.space import Point, Row
 from pfprofile.telemetry import limited_by, window_power
@@ -31,6 +32,7 @@ class LiveRunner:
     def __init__(self, device: Device, source: TrialSource) -> None:
         self.device, self.source = device, source
         self._guard = ClockGuard(device)
+        self._settling = Settling(device)
 
     def __enter__(self) -> Self:
         self._guard.__enter__()
@@ -60,6 +62,8 @@ class LiveRunner:
         }  # fmt: skip
         ready = False
         try:
+            if self.source.idle and self.device.kind != "cpu":
+                self._settling.wait(point.n_gpus)
             ready = self.source.start(point, options)
             self.hold(point)
             with Sampler(self.device, point.n_gpus) as sampler:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from pfprofile.sweep.estimate import Estimate
 from pfprofile.sweep.space import Point, Row
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ class Outcome:
         path: the profile's file; None on a dry run.
         profile: all its trials; None on a dry run.
         planned: the points of a dry run.
-        estimate_s: a rough guess of a dry run's time, s.
+        estimate: a rough guess of a dry run's time and energy.
         new: trials measured or answered now.
         failed: trials in the file that did not end well.
         finished: nothing that was asked for is missing.
@@ -128,7 +129,7 @@ class Outcome:
     path: Path | None
     profile: Profile | None
     planned: tuple[Point, ...] = ()
-    estimate_s: float | None = None
+    estimate: Estimate | None = None
     new: int = 0
     failed: int = 0
     finished: bool = True

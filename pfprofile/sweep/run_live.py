@@ -20,6 +20,7 @@ from pfprofile.sweep.adaptive import describe as describe_adaptive
 from pfprofile.sweep.chooser import BatchLimits, BatchSearch, Chooser, Grid, grid_order
 from pfprofile.sweep.design import design
 from pfprofile.sweep.engine import run_points
+from pfprofile.sweep.estimate import Estimate, estimate
 from pfprofile.sweep.journal import Journal, file_lock, open_journal
 from pfprofile.sweep.live import LiveRunner, trial_seconds
 from pfprofile.sweep.outliers import outliers
@@ -61,7 +62,7 @@ def sweep_live(request: SweepRequest, reporter: Reporter) -> Outcome:
         with subject_of(device) as subject:
             output = request.output or default_profile_path(device.name, subject.source.name)
             if request.dry_run:
-                return _dry_run(request, device, gpus, clocks)
+                return _dry_run(request, device, subject.source.name, gpus, clocks)
             with LiveRunner(device, subject.source) as runner, file_lock(output):
                 clocks = _try_lock(request, runner, clocks, reporter)
                 chooser = _chooser(request, device, gpus, clocks)
@@ -222,7 +223,9 @@ def _is_auto(request: SweepRequest) -> bool:
     return (request.freqs or "").strip().lower() == "auto"
 
 
-def _dry_run(request: SweepRequest, device: Device, gpus: Sequence[int], clocks: Sequence[float | None]) -> Outcome:
+def _dry_run(
+    request: SweepRequest, device: Device, name: str, gpus: Sequence[int], clocks: Sequence[float | None]
+) -> Outcome:
     known = [c for c in clocks if c is not None]
     if _is_auto(request) and known:
         clocks = [*spread(known)]  # as many as auto measures at most; which ones, only the rows will tell
@@ -231,8 +234,15 @@ def _dry_run(request: SweepRequest, device: Device, gpus: Sequence[int], clocks:
     if request.max_points is not None:
         order = design(order, USUAL_POINTS if request.max_points == "auto" else request.max_points, request.seed)
     order = [p for p, _ in grid_order(order, repeats=request.repeats or 1, seed=request.seed)]
+    return Outcome(None, None, planned=tuple(order), estimate=_estimate(request, device, name, order))
+
+
+def _estimate(request: SweepRequest, device: Device, name: str, order: Sequence[Point]) -> Estimate:
     window_s = request.window_s or WINDOW_S[device.kind]
-    return Outcome(None, None, planned=tuple(order), estimate_s=len(order) * (window_s + OVERHEAD_S))
+    if request.batch_sizes is None:
+        time_s = len(order) * (window_s + OVERHEAD_S)
+        return Estimate(time_s, None, "for one batch each; energy unknown: the batches are found on the way")
+    return estimate(order, name, device.name, window_s, request.steps, OVERHEAD_S)
 
 
 def _metadata(

@@ -9,6 +9,7 @@ from pfprofile.errors import InputError, UsageError
 from pfprofile.profile import Profile, ProfileMetadata, read_profile
 from pfprofile.profile.places import default_profile_path, find_profile, shipped
 from pfprofile.sweep.adaptive import Adaptive
+from pfprofile.sweep.estimate import Estimate
 from pfprofile.sweep.journal import file_lock, open_journal
 from pfprofile.sweep.replay import ReplayRunner, choose_recorded
 from pfprofile.sweep.request import Options, Outcome, Reporter, SweepRequest
@@ -31,7 +32,7 @@ def sweep_replay(request: SweepRequest, reporter: Reporter) -> Outcome:
     answers = _answers(points, order, recording, runner, request, reporter)
     order = [Point.of_row(row) for row in answers]
     if request.dry_run:
-        return Outcome(None, None, planned=tuple(order), estimate_s=0.0)
+        return Outcome(None, None, planned=tuple(order), estimate=_recorded_cost(answers))
     workload, device = _only(recording, "workload"), _only(recording, "device_name")
     output = request.output or default_profile_path(device, workload)
     if output.exists() and output.samefile(path):
@@ -128,6 +129,14 @@ def _answers(
         "measured" + _saved(recording, rows, set(points))
     )
     return rows
+
+
+def _recorded_cost(rows: list[Row]) -> Estimate:
+    """What the trials that answer cost when they were measured."""
+    good = [r for r in rows if r["status"] == "ok"]
+    known = all(r["energy_j"] is not None for r in good)
+    basis = "is what their windows took when they were measured" if known else "energy unknown: it is not recorded"
+    return Estimate(0.0, sum(r["energy_j"] for r in good) if known else None, basis)
 
 
 def _saved(recording: Profile, rows: list[Row], points: set[Point]) -> str:

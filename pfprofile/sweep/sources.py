@@ -24,6 +24,10 @@ class TrialSource(Protocol):
     name: str
     precision: str
 
+    @property
+    def idle(self) -> bool:
+        """Whether nothing trains right now, so that the GPUs may cool."""
+
     def start(self, point: Point, options: Options) -> bool:
         """Have something that trains at the point; raises WorkerError. Whether it is ready to be measured."""
 
@@ -56,6 +60,7 @@ class Ranks:
         self.name, self.precision = job.name, job.precision
         self._set: WorkerSet | None = None
         self._key: tuple[int, int, int] | None = None
+        self.idle = True  # ranks train only while they are measured
 
     def start(self, point: Point, options: Options) -> bool:
         """See `TrialSource`."""
@@ -100,6 +105,11 @@ class Command:
         self._running: RunningCommand | None = None
         self._key: tuple[object, ...] = ()
         self._noticed = False
+
+    @property
+    def idle(self) -> bool:
+        """See `TrialSource`."""
+        return self._running is None
 
     def start(self, point: Point, options: Options) -> bool:
         """See `TrialSource`."""

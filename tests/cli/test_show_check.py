@@ -80,3 +80,41 @@ def test_unknown_files_are_named(cli, tmp_path):
         done = cli(command, "x.json")
         assert done.returncode == 3
         assert "none of pfprofile's artifacts" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("epochs = 1e300", "key epochs"),
+        ("epochs = 1\nmin_gpus = 99999999999999999999", "key min_gpus"),
+        ('epochs = 1\nsubmit = "1e300"', "key submit"),
+    ],
+)
+def test_numbers_beyond_any_job_are_refused_in_one_line(cli, tmp_path, change, words):
+    (tmp_path / "jobs.toml").write_text(f'[[job]]\nname = "a"\nmodel = "resnet50"\nglobal_batch = 256\n{change}\n')
+    done = cli("plan", "--jobs", "jobs.toml", "--budget", "6kWh")
+    assert done.returncode == 3
+    assert words in done.stderr
+    assert "job 'a'" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_an_unknown_model_names_the_job_with_and_without_a_cluster_file(cli, tmp_path):
+    (tmp_path / "jobs.toml").write_text('[[job]]\nname = "a"\nmodel = "resnet5"\nglobal_batch = 256\nepochs = 1\n')
+    for more in ((), ("--cluster", _cluster(tmp_path))):
+        done = cli("plan", "--jobs", "jobs.toml", "--budget", "6kWh", *more)
+        assert done.returncode == 3
+        assert "jobs.toml: job 'a': key model" in done.stderr
+        assert "did you mean" in done.stderr
+
+
+def test_profile_and_model_taken_for_each_other_are_told_apart(cli, tmp_path, make_profile):
+    write_profile(make_profile(), tmp_path / "p.parquet")
+    done = cli("predict", "p.parquet")
+    assert (done.returncode, "is it a profile? fit it first" in done.stderr) == (3, True)
+    done = cli("fit", _shipped_model())
+    assert (done.returncode, "a model or a schedule" in done.stderr) == (3, True)
+
+
+def test_an_empty_list_is_not_no_list(cli):
+    assert cli("predict", "a100-sxm4/resnet50", "--batch-sizes", "").returncode == 2

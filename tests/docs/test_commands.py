@@ -21,15 +21,23 @@ BLOCK = re.compile(r"(?:<!-- not run: (?P<reason>[^>]+) -->\n)?```(?P<kind>\w*)\
 SHELLS = ("console", "sh", "bash", "shell")
 
 
-def commands_of(text: str) -> list[str]:
-    """The commands of all runnable blocks, continuation lines joined."""
-    found = []
+def commands_of(text: str) -> list[tuple[str, list[str]]]:
+    """The commands of all runnable blocks, continuation lines joined, each with the output shown below it."""
+    found: list[tuple[str, list[str]]] = []
     for block in BLOCK.finditer(text):
         if block["kind"] != "console" or block["reason"]:
             continue
-        body = block["body"].replace("\\\n", " ")
-        found += [line[2:] for line in body.splitlines() if line.startswith("$ ")]
+        for line in block["body"].replace("\\\n", " ").splitlines():
+            if line.startswith("$ "):
+                found.append((line[2:], []))
+            elif found:
+                found[-1][1].append(line.rstrip())
     return found
+
+
+def _words(text: str) -> list[str]:
+    """Lines without their figures: another processor's last digit may move a clock by one step, the words stay."""
+    return [" ".join(re.sub(r"[\d.]+", "#", line).split()) for line in text.rstrip().splitlines()]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: str(p.relative_to(REPO)))
@@ -42,10 +50,12 @@ def test_shown_commands_run(document, tmp_path):
     launcher.write_text(f'#!/bin/sh\nexec {sys.executable} -m pfprofile "$@"\n')
     launcher.chmod(0o755)
     path = os.pathsep.join([str(launcher.parent), str(Path(sys.executable).parent), os.environ["PATH"]])
-    env = {**os.environ, "PATH": path, "PYTHONPATH": str(REPO)}
-    for command in commands:
+    env = {**os.environ, "PATH": path, "PYTHONPATH": str(REPO), "COLUMNS": "80"}
+    for command, shown in commands:
         done = subprocess.run(command, shell=True, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{document.name}: {command}\n{done.stderr}"
+        if shown:
+            assert _words(done.stdout + done.stderr) == _words("\n".join(shown)), f"{document.name}: {command}"
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: str(p.relative_to(REPO)))

@@ -1,0 +1,51 @@
+"""A whole live sweep with chosen clocks through the real pynvml, against the truth of the fake driver."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pfprofile.model import Points
+from pfprofile.model.fit import fit_profile
+from pfprofile.profile import read_profile
+from tests.fake_nvml.devices import A100
+from tests.support.on_fake_gpu import COMPUTE_S, MEMORY_S
+
+SCRIPT = Path(__file__).parent.parent / "support" / "on_fake_gpu.py"
+BATCH = 16
+SWEEP = """
+import sys
+from pathlib import Path
+from pfprofile.sweep import SweepRequest, sweep
+from pfprofile.sweep.request import Reporter
+sweep(SweepRequest(None, command=sys.argv[1], device="cuda", gpus=(1,), batch_sizes=(16,), freqs="auto",
+                   window_s=1.0, output=Path(sys.argv[2])), Reporter(notice=print))
+"""
+
+
+@pytest.mark.live
+@pytest.mark.xdist_group("live")
+def test_chosen_clocks_on_the_fake_driver_tell_the_truth_at_all_clocks(fake, tmp_path):
+    done = fake.python(SWEEP, f"{sys.executable} {SCRIPT} {{local_batch}}", str(tmp_path / "p.parquet"), timeout=300)
+    profile = read_profile(tmp_path / "p.parquet")
+    rows = profile.rows()
+    assert {r["status"] for r in rows} == {"ok"}
+    assert 3 <= len(rows) <= 6
+    assert {210.0, 1410.0} <= {r["requested_clock_mhz"] for r in rows}
+    assert "--freqs auto: 210" in done.stdout
+    kernels = fake.kernels(0)
+    for row in rows:
+        ran = [k for k in kernels if k.clock_mhz == row["achieved_clock_mhz"]]
+        # Between two kernels lies a little Python: a step is never shorter than the kernel, however busy the machine.
+        assert row["step_time_s"] >= 0.98 * min(k.end_ns - k.start_ns for k in ran) / 1e9
+        assert row["requested_clock_mhz"] == row["achieved_clock_mhz"]
+        assert row["power_w"] == pytest.approx(
+            A100.kernel_power_w(row["achieved_clock_mhz"], COMPUTE_S, MEMORY_S), rel=0.03
+        )
+    assert fake.lock_of(0) is None
+    assert fake.audit("lock", "reset")[-1].kind == "reset"
+    clocks = np.array([c for c in A100.clocks_mhz if c % 60 == 30], dtype=float)
+    predicted = fit_profile(profile).predict(Points.of(1, BATCH, sm_clock_mhz=clocks))
+    power = np.array([A100.kernel_power_w(c, COMPUTE_S, MEMORY_S) for c in clocks])
+    assert np.mean(np.abs(predicted.power_w / power - 1)) < 0.06
