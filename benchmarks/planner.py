@@ -30,7 +30,7 @@ from pfprofile.policy.pfprofile import PfprofilePolicy
 NODES = 16
 SHARES = (0.1, 0.4, 0.8)
 SEEDS = range(3)
-#: the MILP stops this close to its proven bound; a negative excess is within it
+#: the MILP stops this close to its proven bound, which the excess is measured against
 GAP = 3e-4
 
 
@@ -61,14 +61,14 @@ def against_milp() -> bool:
                     begin = time.process_time()
                     mine = one_shot(problem)
                     middle = time.process_time()
-                    best, _ = exact_choice(problem, GAP)
+                    _, proven_s = exact_choice(problem, GAP)
                     milp_s += time.process_time() - middle
                     mine_s += middle - begin
                 except InfeasibleError:
                     continue
-                optimum_s = float(problem.time_s[best].sum())
-                part.append(float(problem.time_s[mine].sum()) / optimum_s - 1.0)
-                gaps.append(optimum_s / (static_bound_s(problem) * count) - 1.0)
+                # Against what the MILP has proven, not what it has found: never flattering, whatever its time limit.
+                part.append(float(problem.time_s[mine].mean()) / proven_s - 1.0)
+                gaps.append(proven_s / static_bound_s(problem) - 1.0)
                 over += float(problem.energy_j[mine].sum()) > budget_j
             excess += part
             runs = max(1, len(part))

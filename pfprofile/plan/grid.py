@@ -13,8 +13,8 @@ from pfprofile.cluster.speed_table import SpeedTable
 from pfprofile.policy.base import Job
 from pfprofile.policy.hulls import STEPS_PER_OCTAVE, grid_index, grid_price, ladder, price_breaks
 
-#: above so many jobs the grid is coarser: four steps an octave, two, one, one in two octaves
-COARSER_ABOVE = (300, 600, 900)
+#: above so many jobs the grid is coarser: four steps an octave, two, one, one in two octaves, one in four
+COARSER_ABOVE = (300, 600, 900, 3000)
 #: so many prices are then tried between the one that is chosen and the next lower one
 BETWEEN = 3
 #: prices that change the energy of everybody's best by less than this are left out

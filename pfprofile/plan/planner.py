@@ -10,7 +10,9 @@ from pfprofile.cluster.nodes import Cluster
 from pfprofile.errors import InfeasibleError
 from pfprofile.plan.bounds import least_energy_j, preemptive_bound_s
 from pfprofile.plan.feasibility import check_deadlines_alone, check_power_floor, missed_deadline
+from pfprofile.plan.fixed import Choices, fixed_choices
 from pfprofile.plan.grid import between, price_grid
+from pfprofile.plan.oneshot import FixedPolicy
 from pfprofile.plan.outcome import Options, Outcome, Seat
 from pfprofile.plan.simulator import simulate
 from pfprofile.plan.uncertainty import ModelDraws, Spread, spread_of
@@ -93,12 +95,20 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One simulated schedule: JCT, the energy that the budget is held against, λ, and a deadline that it misses."""
+    """One simulated schedule.
+
+    Attributes:
+        energy_j: what the budget is held against, J.
+        price: λ, s/J.
+        missed: a job that misses its deadline, and its finish.
+        fixed: the choices for good, where the schedule never reallocates.
+    """
 
     avg_jct_s: float
     energy_j: float
     price: float
     missed: tuple[int, float] | None
+    fixed: Choices | None = None
 
 
 def make_plan(jobs: Sequence[Job], cluster: Cluster, limits: Limits, policy: str = "pfprofile") -> Plan:
@@ -112,61 +122,66 @@ def make_plan(jobs: Sequence[Job], cluster: Cluster, limits: Limits, policy: str
     check_deadlines_alone(jobs, limits.start_s)
     draws = ModelDraws(limits.seed)
     priced = takes(policy, "energy_price")
-    search = priced and limits.budget_j is not None
-    outcome = _run(jobs, cluster, limits, policy, 0.0, record=True) if not search else None
-    if outcome is not None:
-        trials = [_judge(outcome, limits, 0.0, draws)]
-        price = _choose(trials, jobs, limits)
-    else:
-        price, trials = _search(jobs, cluster, limits, policy, draws)
-        outcome = _run(jobs, cluster, limits, policy, price, record=True)
+    chosen, trials = _search(jobs, cluster, limits, policy, draws)
+    outcome = _run(jobs, cluster, limits, policy, chosen.price, fixed=chosen.fixed, record=True)
     bound_s = preemptive_bound_s(jobs, cluster.n_gpus, limits.budget_j, limits.start_s)
     return Plan(
-        outcome, jobs, cluster, limits, policy, price if priced else None, spread_of(outcome, draws),
+        outcome, jobs, cluster, limits, policy, chosen.price if priced else None, spread_of(outcome, draws),
         Bound.of("preemptive", bound_s, outcome.avg_jct_s), least_energy_j(jobs), min(t.energy_j for t in trials),
     )  # fmt: skip
 
 
 def _search(
     jobs: Sequence[Job], cluster: Cluster, limits: Limits, policy: str, draws: ModelDraws
-) -> tuple[float, list[Trial]]:
-    """λ of the least average JCT within the limits, and all that was tried."""
-    prices = price_grid(jobs)
-    trials = [_try(jobs, cluster, limits, policy, price, draws) for price in prices]
-    price = _choose(trials, jobs, limits)
-    first = _first_within(trials, limits)
-    finer = between(prices, first)
+) -> tuple[Trial, list[Trial]]:
+    """The least average JCT within the limits, and all that was tried."""
+
+    def attempt(price: float, fixed: Choices | None = None) -> Trial:
+        sure = limits.confidence is not None
+        outcome = _run(jobs, cluster, limits, policy, price, fixed=fixed, record=sure)
+        return _judge(outcome, limits, price, draws, fixed)
+
+    priced = takes(policy, "energy_price") and limits.budget_j is not None
+    prices = price_grid(jobs) if priced else [0.0]
+    trials = [attempt(price) for price in prices]
+    first = next((i for i, t in enumerate(trials) if _within(t, limits)), 0)
+    finer = between(prices, first) if priced else []
     if finer:
         # Only what is no faster than all lower prices may be taken: so a larger budget still never takes longer.
         fastest_s = max(t.avg_jct_s for t in trials[:first])
-        more = [_try(jobs, cluster, limits, policy, p, draws) for p in finer]
-        trials += [t for t in more if t.avg_jct_s >= fastest_s]
-        price = _choose(trials, jobs, limits)
-    return price, trials
+        trials += [t for t in map(attempt, finer) if t.avg_jct_s >= fastest_s]
+    if policy == "pfprofile" and len(jobs) <= SMALL and limits.power_cap_w is None and not limits.under_way:
+        trials += [attempt(price, fixed) for price, fixed in fixed_choices(jobs, cluster, prices)]
+    return _choose(trials, jobs, limits), trials
 
 
-def _run(jobs: Sequence[Job], cluster: Cluster, limits: Limits, policy: str, price: float, *, record: bool) -> Outcome:
+def _within(trial: Trial, limits: Limits) -> bool:
+    """Whether a schedule keeps budget and deadlines."""
+    return trial.missed is None and (limits.budget_j is None or trial.energy_j <= limits.budget_j)
+
+
+def _run(
+    jobs: Sequence[Job], cluster: Cluster, limits: Limits, policy: str, price: float, *, record: bool,
+    fixed: Choices | None = None,
+) -> Outcome:  # fmt: skip
+    if fixed is not None:
+        return simulate(jobs, cluster, FixedPolicy(fixed), limits.options(record))
     parameters = {"energy_price": price} if takes(policy, "energy_price") else {}
     if len(jobs) <= SMALL and takes(policy, "reprice_fraction"):
         parameters["reprice_fraction"] = 0.0
     return simulate(jobs, cluster, make_policy(policy, **parameters), limits.options(record))
 
 
-def _try(jobs: Sequence[Job], cluster: Cluster, limits: Limits, policy: str, price: float, draws: ModelDraws) -> Trial:
-    outcome = _run(jobs, cluster, limits, policy, price, record=limits.confidence is not None)
-    return _judge(outcome, limits, price, draws)
-
-
-def _judge(outcome: Outcome, limits: Limits, price: float, draws: ModelDraws) -> Trial:
+def _judge(outcome: Outcome, limits: Limits, price: float, draws: ModelDraws, fixed: Choices | None = None) -> Trial:
     """What a schedule is worth: with a confidence, the energy that is enough in so many of the draws."""
     energy_j = outcome.energy_j
     if limits.confidence is not None:
         energy_j = max(energy_j, spread_of(outcome, draws).quantile_j(limits.confidence))
-    return Trial(outcome.avg_jct_s, energy_j, price, missed_deadline(outcome))
+    return Trial(outcome.avg_jct_s, energy_j, price, missed_deadline(outcome), fixed)
 
 
-def _choose(trials: Sequence[Trial], jobs: Sequence[Job], limits: Limits) -> float:
-    """λ of the least average JCT within budget and deadlines."""
+def _choose(trials: Sequence[Trial], jobs: Sequence[Job], limits: Limits) -> Trial:
+    """The least average JCT within budget and deadlines."""
     in_time = [t for t in trials if t.missed is None]
     if not in_time:
         best = min(trials, key=lambda t: t.missed[1] if t.missed else 0.0)
@@ -178,7 +193,7 @@ def _choose(trials: Sequence[Trial], jobs: Sequence[Job], limits: Limits) -> flo
             "move the deadline, or lower other jobs' min_gpus",
         )
     budget_j = math.inf if limits.budget_j is None else limits.budget_j
-    within = [t for t in in_time if t.energy_j <= budget_j]
+    within = [t for t in in_time if _within(t, limits)]
     if not within:
         least_j, lower_j = round_up(min(t.energy_j for t in in_time)), least_energy_j(jobs)
         sure = f" with confidence {limits.confidence:g}" if limits.confidence is not None else ""
@@ -189,13 +204,7 @@ def _choose(trials: Sequence[Trial], jobs: Sequence[Job], limits: Limits) -> flo
             least_energy_j=least_j,
             lower_bound_j=lower_j,
         )
-    return min(within, key=lambda t: (t.avg_jct_s, t.energy_j, t.price)).price
-
-
-def _first_within(trials: Sequence[Trial], limits: Limits) -> int:
-    """The lowest price that keeps budget and deadlines."""
-    budget_j = math.inf if limits.budget_j is None else limits.budget_j
-    return next(i for i, t in enumerate(trials) if t.missed is None and t.energy_j <= budget_j)
+    return min(within, key=lambda t: (t.avg_jct_s, t.energy_j, t.price))
 
 
 def round_up(energy_j: float) -> float:
