@@ -30,7 +30,7 @@ class Estimate:
 def estimate(
     points: Sequence[Point], workload: str, device_name: str, window_s: float, steps: int | None, overhead_s: float
 ) -> Estimate:
-    """Estimate trials that are measured for ``window_s`` (or ``steps``) each, after ``overhead_s`` of start and warm-up.
+    """Estimate trials measured for ``window_s`` (or ``steps``) each, after ``overhead_s`` of start and warm-up.
 
     Warm-up draws the window's power; start-up draws less, so that the energy is rather too high.
     """

@@ -1,4 +1,4 @@
-"""Let the GPUs cool to where earlier trials began, so that a hot point does not add its heat to the next one's power."""
+"""Let the GPUs cool to where earlier trials began, so that one point's heat does not add to the next one's power."""
 
 from __future__ import annotations
 
