@@ -132,6 +132,9 @@ def _settings(pairs: list[str], image_size: int | None) -> dict[str, str]:
 
 
 def _show(outcome: Outcome, fmt: Format) -> None:
+    if outcome.role is not None:
+        say(outcome.role)
+        return
     if outcome.profile is None:
         points = [
             {"n_gpus": p.n_gpus, "local_batch": p.local_batch, "accum_steps": p.accum_steps,

@@ -107,10 +107,10 @@ class BatchSearch:
 
     def __init__(
         self, gpus: Sequence[int], clocks: Sequence[float | None], accum_steps: Sequence[int], *, repeats: int,
-        seed: int, limits: BatchLimits,
+        seed: int, limits: BatchLimits, n_nodes: int = 1,
     ) -> None:  # fmt: skip
         self.gpus, self.clocks, self.accum_steps = gpus, clocks, accum_steps
-        self.repeats, self.seed, self.limits = repeats, seed, limits
+        self.repeats, self.seed, self.limits, self.n_nodes = repeats, seed, limits, n_nodes
 
     def next_point(self, rows: Sequence[Row]) -> Point | None:
         """A batch to try, else the next trial of the grid of batches that fit."""
@@ -122,7 +122,7 @@ class BatchSearch:
             for accum in self.accum_steps:
                 batch = next_batch([r for r in rows if (r["n_gpus"], r["accum_steps"]) == (n, accum)], n, self.limits)
                 if batch is not None:
-                    return Point(n, batch, self.clocks[-1], accum)
+                    return Point(n, batch, self.clocks[-1], accum, self.n_nodes)
         return None
 
     def left(self, rows: Sequence[Row]) -> int:
@@ -143,7 +143,7 @@ class BatchSearch:
     def fitting(self, rows: Sequence[Row]) -> list[Point]:
         """The grid of the batches that fit."""
         fits = dict.fromkeys((r["n_gpus"], r["local_batch"], r["accum_steps"]) for r in rows if r["status"] == "ok")
-        return [Point(n, b, clock, a) for n, b, a in sorted(fits) for clock in self.clocks]
+        return [Point(n, b, clock, a, self.n_nodes) for n, b, a in sorted(fits) for clock in self.clocks]
 
 
 def next_batch(rows: Sequence[Row], n_gpus: int, limits: BatchLimits) -> int | None:

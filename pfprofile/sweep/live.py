@@ -13,11 +13,12 @@ import numpy as np
 
 from pfprofile.device import ClockGuard, Device, Sampler
 from pfprofile.errors import HardwareError
+from pfprofile.sweep.nodes import node_report
 from pfprofile.sweep.request import Options
 from pfprofile.sweep.settle import Settling
 from pfprofile.sweep.sources import TrialSource
 from pfprofile.sweep.space import Point, Row
-from pfprofile.telemetry import limited_by, window_power
+from pfprofile.telemetry import limited_by
 from pfprofile.train import WorkerError
 
 
@@ -46,7 +47,7 @@ class LiveRunner:
 
     def hold(self, point: Point) -> None:
         """Lock the clock of the point's devices. Raises HardwareError where the driver refuses."""
-        self._guard.hold(point.n_gpus, point.sm_clock_mhz)
+        self._guard.hold(point.n_gpus // point.n_nodes, point.sm_clock_mhz)
 
     def forget_locks(self) -> None:
         """Drop what was refused, so that nothing is reset that never was locked."""
@@ -54,19 +55,20 @@ class LiveRunner:
 
     def run(self, point: Point, options: Options) -> Row:
         """One trial; whatever a worker set dies of is a row, and the set is not used again."""
+        local = point.n_gpus // point.n_nodes
         row: Row = {
             "workload": self.source.name, "device_name": self.device.name, "precision": self.source.precision,
-            "n_gpus": point.n_gpus, "n_nodes": point.n_nodes, "placement": str(point.n_gpus),
+            "n_gpus": point.n_gpus, "n_nodes": point.n_nodes, "placement": "-".join([str(local)] * point.n_nodes),
             "local_batch": point.local_batch, "accum_steps": point.accum_steps,
             "requested_clock_mhz": point.sm_clock_mhz, "power_limit_w": self.device.power_limit_w,
         }  # fmt: skip
         ready = False
         try:
             if self.source.idle and self.device.kind != "cpu":
-                self._settling.wait(point.n_gpus)
+                self._settling.wait(local)
             ready = self.source.start(point, options)
             self.hold(point)
-            with Sampler(self.device, point.n_gpus) as sampler:
+            with Sampler(self.device, local) as sampler:
                 timing = self.source.measure(point, options)
         except WorkerError as error:
             self.source.forget()
@@ -81,11 +83,15 @@ class LiveRunner:
 
     def _measured(self, point: Point, timing: dict[str, Any], sampler: Sampler) -> Row:
         started_s, ended_s = timing["started_s"], timing["ended_s"]
-        samples = sampler.samples(started_s, ended_s)
-        clocks = np.concatenate([s.sm_clock_mhz for s in samples])
-        achieved = float(np.nanmedian(clocks)) if np.isfinite(clocks).any() else None
-        heat = np.concatenate([s.temperature_c for s in samples])
-        power = self._power(point, [window_power(s) for s in samples], ended_s - started_s)
+        mine = node_report(sampler, timing)
+        nodes = [mine, *timing.get("others", [])]
+        clocks = [c for node in nodes for c in node["clocks_mhz"] if c is not None]
+        achieved = float(np.median(clocks)) if clocks else None
+        heat = [t for node in nodes for t in node["temperatures_c"] if t is not None]
+        limits: dict[str, float] = {}
+        for node in nodes:
+            limits = {k: max(limits.get(k, 0.0), node["limits"].get(k, 0.0)) for k in {*limits, *node["limits"]}}
+        power = self._power(point, [node["power"] for node in nodes], ended_s - started_s)
         return {
             "status": "ok",
             "steps": timing["steps"],
@@ -94,28 +100,27 @@ class LiveRunner:
             "sync_time_s": timing["sync_time_s"],
             "memory_peak_bytes": timing["memory_peak_bytes"],
             "achieved_clock_mhz": achieved,
-            "temperature_c": float(np.nanmax(heat)) if np.isfinite(heat).any() else None,
+            "temperature_c": max(heat) if heat else None,
             "limited_by": limited_by(
                 point.sm_clock_mhz, achieved, power.get("power_w"), self.device.power_limit_w,
-                sampler.limits(started_s, ended_s),
+                limits,
             ),
             "started_at": _now(time.monotonic() - started_s),
             **power,
         }  # fmt: skip
 
-    def _power(self, point: Point, found: list[Any], window_s: float) -> Row:
-        if self.device.kind == "cpu":
-            # RAPL counts the whole package once (device 0); ranks share it equally.
-            found = found[:1]
+    def _power(self, point: Point, nodes: list[list[Any]], window_s: float) -> Row:
+        # On a CPU RAPL counts the whole package once (device 0); a node's ranks share it equally.
+        found = [p for node in nodes for p in (node[:1] if self.device.kind == "cpu" else node)]
         if not found or any(p is None for p in found):
             return {}
-        powers = [p.power_w for p in found]
+        powers = [power_w for power_w, _ in found]
         total = sum(powers)
         return {
             "power_w": total / point.n_gpus,
             "power_spread_w": max(powers) - min(powers) if len(powers) > 1 else None,
             "energy_j": total * window_s,
-            "energy_source": "counter" if all(p.source == "counter" for p in found) else "samples",
+            "energy_source": "counter" if all(source == "counter" for _, source in found) else "samples",
         }
 
 

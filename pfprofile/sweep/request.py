@@ -121,6 +121,7 @@ class Outcome:
         profile: all its trials; None on a dry run.
         planned: the points of a dry run.
         estimate: a rough guess of a dry run's time and energy.
+        role: what this process did, where it is not the one that writes.
         new: trials measured or answered now.
         failed: trials in the file that did not end well.
         finished: nothing that was asked for is missing.
@@ -130,6 +131,7 @@ class Outcome:
     profile: Profile | None
     planned: tuple[Point, ...] = ()
     estimate: Estimate | None = None
+    role: str | None = None
     new: int = 0
     failed: int = 0
     finished: bool = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any
@@ -23,6 +23,7 @@ from pfprofile.sweep.engine import run_points
 from pfprofile.sweep.estimate import Estimate, estimate
 from pfprofile.sweep.journal import Journal, file_lock, open_journal
 from pfprofile.sweep.live import LiveRunner, trial_seconds
+from pfprofile.sweep.nodes import Follower, TeamRanks
 from pfprofile.sweep.outliers import outliers
 from pfprofile.sweep.request import Options, Outcome, Reporter, SweepRequest
 from pfprofile.sweep.signals import interruptible
@@ -32,6 +33,7 @@ from pfprofile.sweep.stop_rule import USUAL_POINTS
 from pfprofile.sweep.surrogate import Machine
 from pfprofile.train import Host, describe, parse_workload, require_torch
 from pfprofile.train.command import CommandTemplate
+from pfprofile.train.team import Leader, Place, follow, place_from
 
 #: Least length of a measured window, s: a GPU's energy counter needs a second or more, a CPU has none to wait for.
 WINDOW_S = {"cpu": 1.0, "cuda": 2.0}
@@ -54,11 +56,20 @@ class Subject:
 
 def sweep_live(request: SweepRequest, reporter: Reporter) -> Outcome:
     """Measure a request's points. Raises: see `run.sweep`."""
-    subject_of = own_command(request, reporter) if request.command is not None else _workload(request)
+    place = place_from()
+    if place is not None and place.idle:
+        return Outcome(None, None, role="another process speaks for this node")
+    if place is not None and request.command is not None:
+        raise UsageError(
+            "--command is started once, not by a launcher of its own (RANK is set)", "let the command use {n_nodes}"
+        )
+    subject_of = own_command(request, reporter) if request.command is not None else _workload(request, place)
     with _opened(request) as device, interruptible():
-        gpus = _gpus(request, device, reporter)
+        if place is not None and place.node:
+            return _follow(request, reporter, device, place)
+        gpus = _gpus(request, device, reporter, place.n_nodes if place else 1)
         clocks = _clocks(request, device, reporter)
-        _refuse_company(request, device, max(gpus))
+        _refuse_company(request, device, max(gpus) // (place.n_nodes if place else 1))
         with subject_of(device) as subject:
             output = request.output or default_profile_path(device.name, subject.source.name)
             if request.dry_run:
@@ -77,7 +88,7 @@ def sweep_live(request: SweepRequest, reporter: Reporter) -> Outcome:
 Opening = Callable[[Device], AbstractContextManager[Subject]]
 
 
-def _workload(request: SweepRequest) -> Opening:
+def _workload(request: SweepRequest, place: Place | None) -> Opening:
     """A zoo model or a class of one's own, trained by ranks of ours."""
     assert request.workload is not None
     spec = parse_workload(request.workload)
@@ -93,8 +104,11 @@ def _workload(request: SweepRequest) -> Opening:
                 )
             job = Job(spec, spec.name, told["settings"], request.precision or "fp32", request.seed)
             threads = {"threads_per_rank": CPU_THREADS} if device.kind == "cpu" else {}
-            yield Subject(
-                Ranks(device, host, job), {**job.settings, **threads}, WorkloadFacts(**told["facts"]),
+            team = nullcontext(None) if place is None else Leader(place)
+            with team as leader:
+                ranks = Ranks(device, host, job) if leader is None else TeamRanks(device, host, job, leader)
+                yield Subject(
+                ranks, {**job.settings, **threads}, WorkloadFacts(**told["facts"]),
                 host.torch_version, host.cuda_version,
             )  # fmt: skip
 
@@ -145,10 +159,27 @@ def _opened(request: SweepRequest) -> Iterator[Device]:
         device.close()
 
 
-def _gpus(request: SweepRequest, device: Device, reporter: Reporter) -> tuple[int, ...]:
+def _follow(request: SweepRequest, reporter: Reporter, device: Device, place: Place) -> Outcome:
+    """What a node other than the first does: train its share and tell what its devices drew."""
+    require_torch()
+    line = follow(place)
+    try:
+        with Host(CPU_THREADS if device.kind == "cpu" else 0) as host:
+            measured = Follower(place, device, host, line).run()
+    finally:
+        line.close()
+    return Outcome(None, None, role=f"node {place.node} measured {measured} windows; node 0 wrote the profile")
+
+
+def _gpus(request: SweepRequest, device: Device, reporter: Reporter, n_nodes: int) -> tuple[int, ...]:
+    if n_nodes > 1:
+        wrong = [n for n in request.gpus or () if n % n_nodes]
+        if wrong:
+            raise UsageError(f"--gpus {wrong[0]}: not a multiple of the {n_nodes} nodes", f"for example {2 * n_nodes}")
+        reporter.notice(f"{n_nodes} nodes train together; --gpus counts over all of them")
+    most = max(request.gpus or (1,)) // n_nodes
     if request.gpus is None:
-        return tuple(2**i for i in range(device.count.bit_length()) if 2**i <= device.count)
-    most = max(request.gpus)
+        return tuple(n_nodes * 2**i for i in range(device.count.bit_length()) if 2**i <= device.count)
     if most > device.count:
         if device.kind != "cpu":
             raise HardwareError(
@@ -201,15 +232,17 @@ def _try_lock(
 
 def _chooser(request: SweepRequest, device: Device, gpus: Sequence[int], clocks: Sequence[float | None]) -> Chooser:
     repeats, accum = request.repeats or 1, request.accum_steps or (1,)
+    place = place_from()
+    nodes = place.n_nodes if place else 1
     space: list[Point] | BatchSearch
     if request.batch_sizes is None:
         limits = BatchLimits()
         if device.kind == "cpu":
             # Filling a machine's memory would take others' with it.
             limits = BatchLimits(most_step_s=5.0, most_bytes=0.5 * available_bytes())
-        space = BatchSearch(gpus, clocks, accum, repeats=repeats, seed=request.seed, limits=limits)
+        space = BatchSearch(gpus, clocks, accum, repeats=repeats, seed=request.seed, limits=limits, n_nodes=nodes)
     else:
-        space = [Point(n, b, c, a) for n in gpus for b in request.batch_sizes for a in accum for c in clocks]
+        space = [Point(n, b, c, a, nodes) for n in gpus for b in request.batch_sizes for a in accum for c in clocks]
     choose = _is_auto(request) and len(clocks) > 1
     if not choose and request.max_points is None:
         return space if isinstance(space, BatchSearch) else Grid(grid_order(space, repeats=repeats, seed=request.seed))
@@ -250,6 +283,8 @@ def _metadata(
     clocks: Sequence[float | None],
 ) -> ProfileMetadata:  # fmt: skip
     settings, source = subject.settings, subject.source
+    place = place_from()
+    nodes = place.n_nodes if place else 1
     identity = {
         "kind": "live", "device_name": device.name, "workload": source.name, "precision": source.precision,
         "settings": settings, "driver_version": device.driver_version, "torch_version": subject.torch_version,
@@ -265,7 +300,7 @@ def _metadata(
         driver_version=device.driver_version, torch_version=subject.torch_version, cuda_version=subject.cuda_version,
         gpu_name=device.name, gpu_uuids=device.uuids, power_limit_w=device.power_limit_w,
         power_limit_range_w=device.power_limit_range_w, supported_clocks_mhz=device.supported_clocks_mhz,
-        default_clock_mhz=device.default_clock_mhz, gpus_per_node=max(device.count, most),
+        default_clock_mhz=device.default_clock_mhz, gpus_per_node=max(device.count, most // nodes),
         workload=subject.facts, settings=settings,
         sweep={"identity": identity, "requested": requested, "repeats": request.repeats or 1, "finished": False},
     )  # fmt: skip

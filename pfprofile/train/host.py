@@ -89,7 +89,7 @@ class HostLoop:
             ranks.group = ranks.group or pid
             _set_group(pid, ranks.group)
             watch = os.pidfd_open(pid)
-            ranks.ranks[pid] = (rank, watch)
+            ranks.ranks[pid] = (rank + message["rank_offset"], watch)
             ranks.pipes.append(outlet)
             self.poll.register(watch, select.POLLIN)
 

@@ -65,12 +65,15 @@ class Host:
         root = str(Path(__file__).resolve().parent.parent.parent)
         path = os.pathsep.join(p for p in (root, os.environ.get("PYTHONPATH", "")) if p)
         one = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": str(threads)} if threads else {}
+        # Ranks of one machine talk over its loopback; those of several must not.
+        here = os.environ.get("MASTER_ADDR", "localhost") in ("localhost", "127.0.0.1")
+        loopback = {"GLOO_SOCKET_IFNAME": "lo"} if here else {}
         # PDEATHSIG follows the thread that forks: ask for it only from the main thread, which lives to the end.
         parent = os.getpid() if threading.current_thread() is threading.main_thread() else 0
         self._process = subprocess.Popen(
             [sys.executable, "-m", "pfprofile.train.host", str(parent)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, bufsize=0,
-            env={"GLOO_SOCKET_IFNAME": "lo", **os.environ, **one, "PYTHONPATH": path},
+            env={**loopback, **os.environ, **one, "PYTHONPATH": path},
             start_new_session=True,  # Ctrl-C reaches only the parent, which ends the sweep in order
         )  # fmt: skip
         assert self._process.stdin is not None

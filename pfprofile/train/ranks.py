@@ -32,6 +32,7 @@ class WorkerSet:
         device: ``cpu`` or ``cuda``.
         environment: variables for the ranks, such as CUDA_VISIBLE_DEVICES.
         deadline_s: the longest that one collective may take, s.
+        world_size, rank_offset, init_method: where these ranks are a part of a set over several nodes.
         describe: only ask what the workload is.
     """
 
@@ -39,6 +40,7 @@ class WorkerSet:
         self, host: Host, spec: WorkloadSpec, *, n_ranks: int, local_batch: int, settings: dict[str, Any],
         accum_steps: int = 1, precision: str = "fp32", device: str = "cpu", seed: int = 0,
         environment: dict[str, str] | None = None, deadline_s: float = 600.0, describe: bool = False,
+        world_size: int | None = None, rank_offset: int = 0, init_method: str | None = None,
     ) -> None:  # fmt: skip
         self.host = host
         self.number = host.next_set()
@@ -47,8 +49,10 @@ class WorkerSet:
             "local_batch": local_batch, "settings": settings, "accum_steps": accum_steps, "precision": precision,
             "device": device, "seed": seed, "environment": environment or {}, "deadline_s": deadline_s,
             "describe": describe, "threads": host.threads,
+            "world_size": world_size or n_ranks, "rank_offset": rank_offset, "init_method": init_method,
         })  # fmt: skip
         self._ready_missing = n_ranks
+        self._first_rank = rank_offset
 
     def wait_ready(self, deadline_s: float) -> None:
         """Until every rank has built its network. Raises WorkerError; the set is stopped then."""
@@ -64,7 +68,7 @@ class WorkerSet:
         """
         self.host.command({"op": "measure", "set": self.number, "window_s": window_s, "steps": steps})
         result = self.wait("result", deadline_s)
-        while result["rank"] != 0:
+        while result["rank"] != self._first_rank:
             result = self.wait("result", deadline_s)
         return result
 

@@ -31,12 +31,12 @@ class Trainer:
     """A training loop over one fixed random batch; a `timing.Stepper`."""
 
     def __init__(self, workload: Any, job: dict[str, Any], rank: int) -> None:
-        self.n_ranks = int(job["n_ranks"])
+        self.n_ranks = int(job["world_size"])
         self.accum_steps = int(job["accum_steps"])
         self.device = _device(getattr(workload, "torch_device", job["device"]), rank)
         self.dtype = DTYPES[job["precision"]]
         torch.manual_seed(job["seed"])
-        generator = torch.Generator(self.device).manual_seed(job["seed"] + 1 + rank)
+        generator = torch.Generator(self.device).manual_seed(job["seed"] + 1 + rank + job["rank_offset"])
         settings = job["settings"]
         module = network_of(workload, settings).to(self.device).train()
         self.module: Any = module
@@ -117,7 +117,7 @@ def run_rank(inlet: int, events: int, rank: int, store: str, job: dict[str, Any]
     number = job["set"]
 
     def tell(event: str, **body: Any) -> None:
-        send(events, {"event": event, "set": number, "rank": rank, **body})
+        send(events, {"event": event, "set": number, "rank": rank + job["rank_offset"], **body})
 
     try:
         if job["threads"]:
@@ -150,13 +150,13 @@ def run_rank(inlet: int, events: int, rank: int, store: str, job: dict[str, Any]
 
 
 def _join(job: dict[str, Any], rank: int, store: str, device: str) -> None:
-    if job["n_ranks"] == 1:
+    if job["world_size"] == 1:
         return
     dist.init_process_group(
         "nccl" if device == "cuda" else "gloo",
-        init_method=f"file://{store}",
-        rank=rank,
-        world_size=job["n_ranks"],
+        init_method=job["init_method"] or f"file://{store}",
+        rank=rank + job["rank_offset"],
+        world_size=job["world_size"],
         timeout=timedelta(seconds=job["deadline_s"]),
     )
 
