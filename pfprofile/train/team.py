@@ -1,8 +1,9 @@
 """Several nodes: one pfprofile on each, started by srun or torchrun. Node 0 leads; the others do what it orders.
 
 Who is who stands in torchrun's variables (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT; under srun they are made from
-Slurm's, docs/measurement.md; with LOCAL_WORLD_SIZE > 1 only the first process of a node takes part). Orders are JSON lines on one TCP connection a node,
-on the port after MASTER_PORT; each order gets one answer. When the leader is gone, the others leave.
+Slurm's, docs/measurement.md; with LOCAL_WORLD_SIZE > 1 only the first process of a node takes part). Orders are JSON
+lines on one TCP connection a node, on the port after MASTER_PORT; each order gets one answer. When the leader is gone,
+the others leave.
 """
 
 from __future__ import annotations
