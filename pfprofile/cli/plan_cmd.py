@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from pfprofile.cli._output import ForceOption, Format, FormatOption, notice, refuse_existing, say
+from pfprofile.cli._schedule import print_schedule
 
 HELP = "Plan jobs on a cluster: the least average JCT within an energy budget and a power cap."
 EPILOG = "Example: pfprofile plan --budget 120kWh --jobs jobs.toml --cluster cluster.toml"
@@ -40,12 +41,11 @@ def command(
     fmt: FormatOption = Format.table,
 ) -> None:
     """See HELP."""
-    from pfprofile.cli._output import print_csv, print_json, print_table
     from pfprofile.plan import words
     from pfprofile.plan.derived import Rates
     from pfprofile.plan.limits import parse_limits
     from pfprofile.plan.run import Request, run_plan
-    from pfprofile.plan.schedule import SEGMENT_COLUMNS, job_rows, write_schedule
+    from pfprofile.plan.schedule import write_schedule
     from pfprofile.policy.registry import check_policy
     from pfprofile.units import parse_duration, parse_energy
 
@@ -62,13 +62,7 @@ def command(
     body: dict[str, Any] = answer.body
     path = output or Path("schedule.json")
     write_schedule(body, path)
-    if fmt is Format.json:
-        print_json(body)
-    elif fmt is Format.csv:
-        print_csv([{**s, "gpus": " ".join(s["gpus"])} for s in body["segments"]], SEGMENT_COLUMNS)
-    else:
-        print_table(job_rows(body), words.JOB_CELLS)
-        typer.echo("\n" + words.summary(body))
-        if placement:
-            typer.echo(words.placement_view(body, answer.cluster))
+    print_schedule(body, fmt)
+    if placement and fmt is Format.table:
+        typer.echo(words.placement_view(body, answer.cluster))
     say(f"schedule written to {path}")

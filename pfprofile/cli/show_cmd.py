@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from pfprofile.cli._output import Cells, Format, FormatOption, emit, print_csv, print_json, print_table, say
+from pfprofile.cli._output import Cells, Format, FormatOption, emit, print_json, say
+from pfprofile.cli._schedule import print_schedule
 from pfprofile.units import format_bytes, format_clock, format_duration, format_energy, format_power
 
 HELP = "Show a profile, model, schedule or comparison as a table; `show profiles` lists the shipped profiles."
@@ -76,17 +77,7 @@ def _model(artifact: Any, fmt: Format) -> None:
 
 
 def _schedule(artifact: Any, fmt: Format) -> None:
-    from pfprofile.plan import words
-    from pfprofile.plan.schedule import SEGMENT_COLUMNS, job_rows
-
-    body = artifact.body
-    if fmt is Format.json:
-        print_json(body)
-    elif fmt is Format.csv:
-        print_csv([{**s, "gpus": " ".join(s["gpus"])} for s in body["segments"]], SEGMENT_COLUMNS)
-    else:
-        print_table(job_rows(body), words.JOB_CELLS)
-        typer.echo("\n" + words.summary(body))
+    print_schedule(artifact.body, fmt)
 
 
 def _comparison(artifact: Any, fmt: Format) -> None:

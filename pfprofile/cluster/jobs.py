@@ -7,6 +7,7 @@ import io
 import json
 import tomllib
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -56,10 +57,8 @@ def seconds(value: Any) -> Any:
     """A number is seconds; text is ``2h`` or a plain number. Raises ValueError otherwise."""
     if not isinstance(value, str):
         return value
-    try:
+    with suppress(ValueError):
         return float(value)
-    except ValueError:
-        pass
     try:
         return parse_duration(value)
     except UsageError as error:
