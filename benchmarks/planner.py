@@ -64,7 +64,8 @@ def against_milp() -> bool:
                     _, proven_s = exact_choice(problem, GAP)
                     milp_s += time.process_time() - middle
                     mine_s += middle - begin
-                except InfeasibleError:
+                except InfeasibleError as error:
+                    sys.stderr.write(f"left out of the figures: {error}\n")
                     continue
                 # Against what the MILP has proven, not what it has found: never flattering, whatever its time limit.
                 part.append(float(problem.time_s[mine].mean()) / proven_s - 1.0)
