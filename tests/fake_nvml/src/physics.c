@@ -171,7 +171,9 @@ double reading_w(gpu_t *g, int64_t now, double window_s)
     int64_t first = g->n_history ? g->history[0].t_ns : tick; /* nothing is known before the state was made */
     if (g->n_history <= HISTORY && from < first)
         from = first;
-    return tick > from ? mean_power(g, from, tick) : g->power_w;
+    if (tick > from)
+        return mean_power(g, from, tick);
+    return g->n_history ? g->history[0].power_w : g->power_w; /* not one tick yet: what it showed when it was made */
 }
 
 uint64_t counter_mj(const gpu_t *g, int64_t now)
