@@ -26,7 +26,6 @@ _COLUMNS = {
     "DVCCTR": "reasons",
     "CTR": "reasons",
 }
-_UNITS = re.compile(r"(?:ID|W|mJ|MHz|C|MB|%|Id)(?:\s+(?:ID|W|mJ|J|MHz|C|MB|%|Id|us|GB/s|MB/s|KB/s))*")
 _ROW = re.compile(
     r"(?:(?P<when>\S+[ T]?\d{1,2}:\d{2}:\d{2}\S*)\s+)?"
     r"(?P<kind>GPU-I|GPU-CI|GPU|CPU|Switch)\s+(?P<id>[\d/]+)\s+(?P<rest>.+)"
@@ -53,7 +52,7 @@ def _read(path: Path, log: Log) -> None:
     for number, text in read_lines(path):
         body = text.strip().lstrip("#").strip()
         words = body.split()
-        if words and words[0] in ("Entity", "Id", "ID") and len(words) > 1 and words[1].isupper() and "W" not in words:
+        if words[:1] == ["Entity"]:
             columns = words[1:]
             if header is not None and columns != header:
                 raise InputError(
@@ -62,7 +61,7 @@ def _read(path: Path, log: Log) -> None:
                     "split the file there and import the parts one by one",
                 )
             header = columns
-        elif _UNITS.fullmatch(body):
+        elif words[:1] in (["ID"], ["Id"]):
             continue  # the line of units below a header
         elif header is None or (match := _ROW.fullmatch(body)) is None:
             log.skip(path, number, f"no reading: {body[:60]!r}", text)

@@ -39,21 +39,19 @@ def finish(
     Raises:
         InputError: an implausible value (the suspicion is named).
     """
-    said = list(notices)
+    said, assumed = list(notices), set()
     for row in rows:
         line = row.pop("line", None)
         place = f"{where}: line {line}" if line else where
         for column, doubt in doubts_of(row):
             raise InputError(f"{place}: {column} is {doubt}", "correct the file, or leave the value out")
-        _complete(row, said)
-    if any(row.get("device_name") == UNKNOWN_DEVICE for row in rows):
-        said.append(f"device_name is not given: taken as {UNKNOWN_DEVICE!r} (say it with --set device_name=...)")
+        assumed |= _complete(row)
     lacking = sum(row.get("step_time_s") is None for row in rows)
     if lacking:
         which = "no step time" if lacking == len(rows) else f"no step time of {lacking} trials"
         said.append(f"{which} is known, which a fit needs: add --steps COUNT or --set step_time_s=SECONDS")
-    if any("precision" not in row for row in rows):
-        said.append(f"precision is not given: taken as {ROW_DEFAULTS['precision']!r} (say it with --set precision=...)")
+    if assumed:
+        said.append(f"not given and assumed: {', '.join(sorted(assumed))} (say it with --set NAME=VALUE)")
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in rows:
         groups.setdefault(tuple(row.get(c) for c in IDENTITY), []).append(row)
@@ -67,12 +65,18 @@ def finish(
     return Imported(profiles, list(dict.fromkeys(said)))
 
 
-def _complete(row: dict[str, Any], said: list[str]) -> None:
+def _complete(row: dict[str, Any]) -> set[str]:
+    """Fill in what every row must have; returns what was assumed, in words."""
+    assumed = set()
     if row.get("device_name") is None:
         row["device_name"] = UNKNOWN_DEVICE
+        assumed.add(f"device_name {UNKNOWN_DEVICE!r}")
     if row.get("n_nodes") is None:
         row["n_nodes"] = 1
         if row["n_gpus"] > 1:
-            said.append("n_nodes is not given: taken as 1 (say it with --set n_nodes=...)")
+            assumed.add("n_nodes 1")
+    if row.get("precision") is None:
+        assumed.add(f"precision {ROW_DEFAULTS['precision']}")
     for name in [k for k, v in row.items() if v is None]:
         del row[name]
+    return assumed

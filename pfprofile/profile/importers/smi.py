@@ -91,7 +91,10 @@ def _read(path: Path, columns: str | None, log: Log) -> None:
             raise InputError(
                 f"--columns {columns!r} names no field of nvidia-smi", f"known are {', '.join(sorted(_KNOWN))}"
             )
-    for number, text in read_lines(path):
+    for number, text in read_lines(path, blanks=True):
+        if not text.strip(" \t\0"):
+            log.skip(path, number, "blank")
+            continue
         row = _split(text)
         fields = _header(row)
         if fields is not None:

@@ -12,8 +12,8 @@ _BOMS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "ut
 _MOST_ZEROS = 0.3
 
 
-def read_lines(path: Path) -> list[tuple[int, str]]:
-    """The lines that are not blank, each with its number from 1.
+def read_lines(path: Path, *, blanks: bool = False) -> list[tuple[int, str]]:
+    """The lines, each with its number from 1; blank ones only where asked for, and never at the end.
 
     Bytes that are no UTF-8 become U+FFFD, so that one damaged line is one unreadable line.
 
@@ -30,7 +30,8 @@ def read_lines(path: Path) -> list[tuple[int, str]]:
     if raw.startswith(b"PAR1") or (encoding != "utf-16" and raw.count(0) > _MOST_ZEROS * len(raw)):
         raise InputError(f"{path}: not a text file")
     text = raw.decode(encoding, errors="replace")
-    lines = [(i, line) for i, line in enumerate(re.split(r"\r\n|\n|\r", text), start=1) if line.strip(" \t\0")]
+    numbered = list(enumerate(re.split(r"\r\n|\n|\r", text), start=1))
+    lines = [(i, line) for i, line in numbered if line.strip(" \t\0")]
     if not lines:
         raise InputError(f"{path}: empty")
-    return lines
+    return [(i, line) for i, line in numbered if i <= lines[-1][0]] if blanks else lines

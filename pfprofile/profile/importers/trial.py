@@ -203,6 +203,9 @@ def _limit(row: Mapping[str, Any], ordered: Mapping[str, list[Reading]], window:
     found = limited_by(
         row.get("requested_clock_mhz"), row["achieved_clock_mhz"], row["power_w"], row["power_limit_w"], seen
     )
+    named = max(seen, key=lambda name: seen[name], default="unknown")
+    if found == "unknown" and seen.get(named, 0.0) >= 0.5:
+        return named  # the driver says so, though the clock itself was not logged
     asked = looks or row.get("requested_clock_mhz")
     return found if asked or found == "power" else "unknown"
 
