@@ -249,7 +249,7 @@ def test_imported_logs_of_several_clocks_merge_and_fit(tmp_path, monkeypatch):
                 f"local_batch={batch}",
                 f"requested_clock_mhz={clock}",
             )
-            flags = [word for one in said for word in ("--set", one)]
+            flags = [word for one in (*said, f"requested_clock_mhz={clock}") for word in ("--set", one)]
             done = run("import", "nvidia-smi", path, "--trim", *flags, "-o", names[-1])
             assert done.exit_code == 0, done.output
     assert run("merge", *names, "-o", "all.parquet").exit_code == 0

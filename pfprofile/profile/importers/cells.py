@@ -20,6 +20,8 @@ _NUMBER = re.compile(r"([-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-
 _SPELLINGS = frozenset(
     {"", "-", "n/a", "na", "nan", "none", "null", "err!", "not supported", "unknown", "unknown error"}
 )
+#: the year 2200: what lies beyond is no time of a log
+_LATEST_S = 7.258e9
 _TIMES = ("%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S", "%Y%m%d %H:%M:%S", "%Y-%m-%d %H:%M:%S,%f")
 
 
@@ -58,7 +60,8 @@ def timestamp(text: str) -> float | None:
     """A date and time as seconds since 1970; one without a zone is taken as UTC. None where it is none."""
     body = text.strip()
     if (epoch := number(body, {"s": 1.0})) is not None and epoch >= 1e8:
-        return epoch / 1e3 if epoch > 1e11 else epoch
+        seconds = epoch / 1e3 if epoch > 1e11 else epoch
+        return seconds if seconds < _LATEST_S else None
     when: datetime | None = None
     try:
         when = datetime.fromisoformat(body.replace("Z", "+00:00"))
