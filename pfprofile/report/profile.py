@@ -8,7 +8,7 @@ from pfprofile.profile import Profile
 from pfprofile.report.axes import shown_axes
 from pfprofile.report.parts import Columns, DataTable, Group, Section, enumerate_words, table
 from pfprofile.report.slice_panels import panels_of
-from pfprofile.report.slices import Slice, cut
+from pfprofile.report.slices import Slice, cut, derived
 from pfprofile.units import format_bytes, format_clock, format_duration, format_energy, format_power
 
 _TRIALS: Columns = {
@@ -48,15 +48,6 @@ def section(profile: Profile, file_name: str, prefix: str) -> Section:
         notes=tuple(_notes(profile, rows, ok)),
         groups=tuple(groups),
     )
-
-
-def derived(row: dict[str, Any]) -> dict[str, Any]:
-    """A trial with throughput (samples/s) and energy a sample (J), null where they cannot be known."""
-    samples = row["n_gpus"] * row["local_batch"] * row["accum_steps"]
-    time_s, power_w = row["step_time_s"], row["power_w"]
-    rate = samples / time_s if time_s else None
-    energy = row["n_gpus"] * power_w / rate if rate and power_w is not None else None
-    return {**row, "throughput_per_s": rate, "energy_per_sample_j": energy}
 
 
 def _name(profile: Profile) -> str:

@@ -243,13 +243,8 @@ def test_imported_logs_of_several_clocks_merge_and_fit(tmp_path, monkeypatch):
             changes = (("1410 MHz", f"{clock} MHz"), ("300.00 W", watts), ("320.00 W", watts))
             path = edited(tmp_path, "nvidia-smi.csv", *changes)
             step_time_s = 0.01 + batch * 1e-3 * (0.3 + 0.7 * 1410 / clock)
-            said = (
-                f"step_time_s={step_time_s}",
-                "workload=toy",
-                f"local_batch={batch}",
-                f"requested_clock_mhz={clock}",
-            )
-            flags = [word for one in (*said, f"requested_clock_mhz={clock}") for word in ("--set", one)]
+            said = {"step_time_s": step_time_s, "workload": "toy", "local_batch": batch, "requested_clock_mhz": clock}
+            flags = [word for item in said.items() for word in ("--set", "{}={}".format(*item))]
             done = run("import", "nvidia-smi", path, "--trim", *flags, "-o", names[-1])
             assert done.exit_code == 0, done.output
     assert run("merge", *names, "-o", "all.parquet").exit_code == 0

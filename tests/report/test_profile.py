@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pfprofile.profile import Profile
-from pfprofile.report.profile import derived, section
-from pfprofile.report.slices import cut
+from pfprofile.report.profile import section
+from pfprofile.report.slices import cut, derived
 from pfprofile.report.svg import drawing
 
 
