@@ -15,11 +15,28 @@ EPILOG = (
     "Example: pfprofile import table runs.csv --map step_time_s=time --map 'power_w=energy/time' "
     "--set n_gpus=1 --set workload=resnet50 --set device_name='NVIDIA A40'"
 )
-FORMATS = "table nvidia-smi nvidia-smi-dmon dcgmi-dmon dcgm-exporter zeus codecarbon mlperf sacct"
+#: as the registry has them, which is not loaded for a help text (a test holds the two together)
+FORMATS = (
+    "table",
+    "nvidia-smi",
+    "nvidia-smi-dmon",
+    "dcgmi-dmon",
+    "dcgm-exporter",
+    "zeus",
+    "codecarbon",
+    "mlperf",
+    "sacct",
+)
+
+
+def _formats(incomplete: str) -> list[str]:
+    return [name for name in FORMATS if name.startswith(incomplete)]
 
 
 def command(
-    format_name: Annotated[str, typer.Argument(metavar="FORMAT", help=f"The files' format: {FORMATS}.")],
+    format_name: Annotated[
+        str, typer.Argument(metavar="FORMAT", help=f"The files' format: {' '.join(FORMATS)}.", autocompletion=_formats)
+    ],
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files to read, as parts of one.")],
     mapping: Annotated[
         list[str] | None,
