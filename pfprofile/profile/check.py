@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pfprofile.profile.data import Profile
@@ -49,13 +49,24 @@ def check_profile(profile: Profile, name: str = "PROFILE") -> list[Finding]:
     rows = profile.rows()
     if not rows:
         return [Finding("the profile has no rows", "all", "pfprofile sweep WORKLOAD")]
-    workload = str(rows[0]["workload"])
+    workload, imported = str(rows[0]["workload"]), profile.metadata.source == "imported"
     good = [row for row in rows if row["status"] == "ok" and row["step_time_s"] is not None]
     if not good:
         failed = f"{len(rows)} of {len(rows)} rows"
+        if imported:
+            again = f"pfprofile import FORMAT LOG --steps COUNT -o {name} --force"
+            return [Finding("no trial has a step time, which a fit needs", failed, again)]
         return [Finding("no trial ended well", failed, f"pfprofile sweep {workload} --retry-failed")]
     view = _View(profile, name, workload, rows, good)
-    return [finding for look in LOOKS for finding in look(view)]
+    found = [finding for look in LOOKS for finding in look(view)]
+    return [_joining(finding, name) for finding in found] if imported else found
+
+
+def _joining(finding: Finding, name: str) -> Finding:
+    """What a sweep would add to its own profile, another imported run adds to an imported one."""
+    if not finding.next_command.startswith("pfprofile sweep "):
+        return finding
+    return replace(finding, next_command=f"pfprofile merge {name} ANOTHER-RUN.parquet -o joined.parquet")
 
 
 @dataclass(frozen=True, slots=True)

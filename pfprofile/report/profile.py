@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from pfprofile.profile import Profile
@@ -32,6 +33,16 @@ _TRIALS: Columns = {
 }
 
 
+_ALONE: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
+    ("step_time_s", "Step time", format_duration),
+    ("throughput_per_s", "Throughput", lambda v: f"{v:.4g} /s"),
+    ("power_w", "Power of one GPU", format_power),
+    ("energy_j", "Energy of the window", format_energy),
+    ("energy_per_sample_j", "Energy a sample", format_energy),
+    ("achieved_clock_mhz", "Achieved clock", format_clock),
+)
+
+
 def section(profile: Profile, file_name: str, prefix: str) -> Section:
     """The profile's part of a report."""
     rows = [derived(row) for row in profile.rows()]
@@ -57,7 +68,11 @@ def _name(profile: Profile) -> str:
 
 def _facts(profile: Profile, rows: list[dict[str, Any]], ok: list[dict[str, Any]]) -> list[tuple[str, str]]:
     meta = profile.metadata
-    facts = [("Trials", f"{len(rows)}" + (f", {len(rows) - len(ok)} failed" if len(ok) < len(rows) else ""))]
+    failed = sum(row["status"] != "ok" for row in rows)
+    untimed = len(rows) - len(ok) - failed
+    words = [f"{len(rows)}", *([f"{failed} failed"] if failed else []),
+             *([f"{untimed} without a step time"] if untimed else [])]  # fmt: skip
+    facts = [("Trials", ", ".join(words))]
     for column, name in (("n_gpus", "GPUs"), ("local_batch", "Batch per GPU")):
         values = sorted({row[column] for row in rows})
         if values:
@@ -71,6 +86,8 @@ def _facts(profile: Profile, rows: list[dict[str, Any]], ok: list[dict[str, Any]
             facts.append((name, value))
     if meta.power_limit_w is not None:
         facts.append(("Power limit", format_power(meta.power_limit_w)))
+    if len(rows) == 1:  # no line can be drawn through it: its numbers are the picture
+        facts += [(heading, show(rows[0][name])) for name, heading, show in _ALONE if rows[0][name] is not None]
     if meta.replayed_from:
         facts.append(("Replayed from", str(meta.replayed_from.get("name", "a recording"))))
     return facts

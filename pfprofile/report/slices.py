@@ -167,7 +167,7 @@ def _intro(
 
 def _nothing(axis: str, distinct: set[float | None], any_ok: bool) -> str:
     if not any_ok:
-        return "No trial ended well, so there is nothing to draw."
+        return "No trial ended well with a step time, so there is nothing to draw."
     name = NAMES[axis]
     if not distinct:
         return f"The {name.what} was neither locked nor recorded. To see this axis: {name.how}."
