@@ -54,7 +54,7 @@ def distinct_readings(time_s: Floats, power_w: Floats) -> NDArray[np.intp]:
     for i in range(len(time_s)):
         last = kept[-1] if kept else None
         same = last is not None and (power_w[i] == power_w[last] or (np.isnan(power_w[i]) and np.isnan(power_w[last])))
-        if last is None or not same or time_s[i] - time_s[last] >= SENSOR_PERIOD_S or i == len(time_s) - 1:
+        if last is None or not same or time_s[i] - time_s[last] > 0.999 * SENSOR_PERIOD_S or i == len(time_s) - 1:
             kept.append(i)
     return np.array(kept, dtype=np.intp)
 

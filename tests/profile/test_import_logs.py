@@ -265,6 +265,13 @@ def test_fewer_gpus_than_were_logged_must_be_named(write):
     assert any("the energy of all is unknown" in n for n in done.notices)
 
 
+def test_a_gpu_that_stayed_idle_is_pointed_out(write):
+    text = (FIXTURES / "nvidia-smi.csv").read_text().replace("320.00 W", "61.00 W")
+    done = load(write(text), trim=True)
+    assert any("drew 61 W where another drew 300 W: if it did not train, leave it out" in n for n in done.notices)
+    assert one(done)["idle_power_w"] is None  # not guessed from a GPU that did nothing
+
+
 def test_the_log_of_every_rank_counts_once(write):
     """Two ranks wrote down the same GPUs: the energy is the node's, not twice that."""
     paths = [write(smi(gpus=2), "rank0.csv"), write(smi(gpus=2), "rank1.csv")]
@@ -325,14 +332,17 @@ def test_polling_faster_than_the_sensor_says_so(write):
     assert any("400 readings hold 21 different ones" in n for n in done.notices)
 
 
-def test_counter_resets_fall_back_to_the_power_samples(write):
+@pytest.mark.parametrize(("first", "source"), [(24, "counter"), (18, "samples")])
+def test_a_counter_that_ran_backwards_is_split_there(write, first, source):
+    """In the middle both pieces give a line; near an edge too little is left, and the power readings speak."""
     text = (FIXTURES / "dcgmi-dmon.txt").read_text().splitlines()
-    for i in range(30, len(text)):
+    for i in range(first, len(text)):
         cells = text[i].split()
         text[i] = " ".join([*cells[:4], str(int(float(cells[4])) - 5_000_000), *cells[5:]])
     done = load(write("\n".join(text), "d.txt"), form="dcgmi-dmon", interval_s=1.0, trim=True)
     assert one(done)["energy_j"] == pytest.approx(620 * 12)
-    assert one(done)["energy_source"] == "samples"
+    assert one(done)["energy_source"] == source
+    assert any("the energy counter ran backwards (1 times): the window is split there" in n for n in done.notices)
 
 
 def test_counter_and_samples_that_disagree_are_both_said(write):

@@ -15,14 +15,13 @@ from pfprofile.profile.importers import steps as steps_of
 from pfprofile.profile.importers.base import Imported, ImportOptions
 from pfprofile.profile.importers.facts import pairs, split_targets
 from pfprofile.profile.importers.finish import finish, require
+from pfprofile.profile.importers.measure import Measured, measure
 from pfprofile.profile.importers.readings import GpuFacts, Log, Reading, nothing_left, skipped_notices
 from pfprofile.profile.importers.window import Series, Window, as_series, choose_window, order
-from pfprofile.telemetry import Samples, limited_by, plausibility, window_power
-from pfprofile.telemetry.trim import distinct_readings
-from pfprofile.telemetry.window import LEAST_SAMPLES, counter_power, sampled_power
+from pfprofile.telemetry import limited_by, plausibility
 
-#: the counter's and the power samples' energy may differ by this share before it is said
-WIDE_GAP = 0.05
+#: a GPU below this share of the busiest one's power may not have trained at all
+IDLE_SHARE = 0.5
 
 
 def trial_of(log: Log, paths: Sequence[Path], options: ImportOptions, hint: str) -> Imported:
@@ -56,7 +55,7 @@ def trial_of(log: Log, paths: Sequence[Path], options: ImportOptions, hint: str)
     row |= {"step_time_s": timing.step_time_s, "step_time_std_s": timing.step_time_std_s, "steps": timing.steps}
     row |= {k: v for k, v in columns.items() if k not in ("steps", "step_time_s", "step_time_std_s")}
     row["limited_by"] = columns.get("limited_by") or _limit(row, ordered, window)
-    notes = [f"window {window.length_s:.3f} s", *_clock_notes(log)]
+    notes = [f"window {window.length_s:.3f} s", *_notes(log, window)]
     said = [*skipped_notices(log.skipped), *log.notices, *window.notices, *notices, *timing.notices]
     return finish([row], facts | _known(log), paths, where, notes, said)
 
@@ -102,12 +101,14 @@ def _row(
     series: Mapping[str, Series], window: Window, log: Log, columns: Mapping[str, Any]
 ) -> tuple[dict[str, Any], list[str]]:
     notices: list[str] = []
-    measured = [_measure(s, window, log, notices) for s in series.values()]
+    measured = [measure(s, window, notices) for s in series.values()]
     n_gpus = columns.get("n_gpus") or len(series)
     if n_gpus < len(series):
         raise UsageError(f"the log holds {len(series)} GPUs, --set n_gpus={n_gpus}", "say which with --gpu-ids 0,1")
-    powers = [m["power_w"] for m in measured]
-    known = all(p is not None for p in powers)
+    powers = [m.power_w for m in measured if m.power_w is not None]
+    known = len(powers) == len(measured)
+    sources = sorted({m.source for m in measured if m.source is not None})
+    notices += _idle(series, measured)
     seen_all = n_gpus == len(series)
     if not seen_all:
         notices.append(f"{n_gpus} GPUs trained and {len(series)} were logged: the energy of all is unknown")
@@ -117,19 +118,19 @@ def _row(
                          "choose those that trained with --gpu-ids")  # fmt: skip
     hosts = [f.host for f in log.facts.values()]
     per_host = [n for host, n in Counter(hosts).items() if host is not None]
-    clocks = [m["clock"] for m in measured if m["clock"] is not None]
+    clocks = [m.clock_mhz for m in measured if m.clock_mhz is not None]
     row: dict[str, Any] = {
         "device_name": next(iter(names), None),
         "n_gpus": n_gpus,
         "power_w": float(np.mean(powers)) if known else None,
         "power_spread_w": float(max(powers) - min(powers)) if known and len(powers) > 1 else None,
         "energy_j": float(sum(powers)) * window.length_s if known and seen_all else None,
-        "energy_source": "/".join(sorted({m["source"] for m in measured})) if known else None,
+        "energy_source": "/".join(sources) if known else None,
         "achieved_clock_mhz": float(np.median(clocks)) if clocks else None,
-        "temperature_c": max((m["temperature"] for m in measured if m["temperature"] is not None), default=None),
-        "memory_peak_bytes": max((m["memory"] for m in measured if m["memory"] is not None), default=None),
+        "temperature_c": max((m.temperature_c for m in measured if m.temperature_c is not None), default=None),
+        "memory_peak_bytes": max((m.memory_bytes for m in measured if m.memory_bytes is not None), default=None),
         "power_limit_w": min((f.power_limit_w for f in log.facts.values() if f.power_limit_w), default=None),
-        "error": next((m["short"] for m in measured if m["short"]), None),
+        "error": next((m.short for m in measured if m.short), None),
         "started_at": datetime.fromtimestamp(window.start_s, UTC) if window.start_s > 1e8 else None,
     }
     if None not in hosts and seen_all:
@@ -137,57 +138,15 @@ def _row(
     return row, notices
 
 
-def _measure(s: Series, window: Window, log: Log, notices: list[str]) -> dict[str, Any]:
-    """One GPU inside the window."""
-    inside = (s.time_s >= window.start_s) & (s.time_s <= window.end_s)
-    time_s, power_w, energy_j = s.time_s[inside], s.power_w[inside], s.energy_j[inside]
-    kept = distinct_readings(time_s, power_w)
-    name = f"GPU {s.gpu}: " if s.gpu else ""
-    from_counter, from_samples = counter_power(time_s, energy_j), sampled_power(time_s[kept], power_w[kept])
-    found = window_power(Samples(time_s, power_w, energy_j, s.sm_clock_mhz[inside], s.temperature_c[inside]))
-    short = ""
-    power, source = (None, None) if found is None else (found.power_w, found.source)
-    if source == "samples":
-        power = from_samples
-    if power is None:
-        few = int(np.isfinite(power_w).sum()) if np.isfinite(power_w).any() else int(np.isfinite(energy_j).sum())
-        short = f"too short: {few} of at least {LEAST_SAMPLES} readings in the window" if few else ""
-        notices.append(f"{name}{short or 'no power in the window'}: power and energy stay unknown")
-    elif from_counter is not None and from_samples is not None:
-        _compare(from_counter, from_samples, window.length_s, name, notices)
-    if len(kept) < 0.7 * len(time_s):
-        notices.append(
-            f"{name}{len(time_s)} readings hold {len(kept)} different ones: polled faster than the sensor moves"
-        )
-    busy = inside & (s.power_w >= window.threshold_w[s.gpu]) if s.gpu in window.threshold_w else inside
-    clocks = s.sm_clock_mhz[busy & np.isfinite(s.sm_clock_mhz)]
-    return {
-        "power_w": power,
-        "short": short,
-        "source": source,
-        "clock": float(np.median(clocks)) if len(clocks) else None,
-        "temperature": _most(s.temperature_c[inside]),
-        "memory": None if (most := _most(s.memory_bytes[inside])) is None else round(most),
-    }
-
-
-def _compare(counter_w: float, samples_w: float, length_s: float, name: str, notices: list[str]) -> None:
-    if samples_w > 0 and not 0.01 < counter_w / samples_w < 100:
-        suspicion = (
-            "millijoules or microjoules read as joules?" if counter_w > samples_w else "kilojoules read as joules?"
-        )
-        raise InputError(
-            f"{name}the energy counter says {counter_w:,.4g} W, the power readings {samples_w:.4g} W: {suspicion}",
-            "correct the counter's unit, or leave it out of the file",
-        )
-    if abs(counter_w - samples_w) > WIDE_GAP * samples_w:
-        notices.append(f"{name}the energy counter says {counter_w * length_s:.4g} J, the power readings "
-                       f"{samples_w * length_s:.4g} J: the counter is taken")  # fmt: skip
-
-
-def _most(values: np.ndarray[Any, np.dtype[np.float64]]) -> float | None:
-    known = values[np.isfinite(values)]
-    return float(known.max()) if len(known) else None
+def _idle(series: Mapping[str, Series], measured: Sequence[Measured]) -> list[str]:
+    """GPUs of the log that hardly drew power while others did: perhaps they did not train."""
+    powers = {gpu: m.power_w for gpu, m in zip(series, measured, strict=True) if m.power_w is not None}
+    most = max(powers.values(), default=0.0)
+    idle = {gpu: p for gpu, p in powers.items() if p < IDLE_SHARE * most}
+    return [
+        f"GPU {gpu} drew {p:.0f} W where another drew {most:.0f} W: if it did not train, leave it out with --gpu-ids"
+        for gpu, p in idle.items()
+    ]
 
 
 def _limit(row: Mapping[str, Any], ordered: Mapping[str, list[Reading]], window: Window) -> str:
@@ -219,5 +178,6 @@ def _known(log: Log) -> dict[str, Any]:
     return known
 
 
-def _clock_notes(log: Log) -> list[str]:
-    return ["MIG was on: power is the whole GPU's"] if any(f.mig for f in log.facts.values()) else []
+def _notes(log: Log, window: Window) -> list[str]:
+    zone = ["times are the log's own, read as UTC where it names no zone"] if window.start_s > 1e8 else []
+    return [*zone, *(["MIG was on: power is the whole GPU's"] if any(f.mig for f in log.facts.values()) else [])]
