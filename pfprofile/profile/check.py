@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -20,6 +21,9 @@ CLOCK_TOLERANCE = 0.02
 LOW_CLOCK = 0.6
 #: GPUs of one job may differ by this share of their mean power
 WIDE_POWER_SPREAD = 0.25
+#: columns to carry over when a profile is split in two
+SPLIT = ("workload", "device_name", "precision", "n_gpus", "n_nodes", "local_batch", "accum_steps",
+         "requested_clock_mhz", "achieved_clock_mhz", "step_time_s", "power_w", "power_limit_w")  # fmt: skip
 
 Row = dict[str, Any]
 
@@ -101,7 +105,12 @@ def _identity(v: _View) -> Iterator[Finding]:
         if len(values) > 1:
             yield Finding(f"{len(values)} values of {column} in one profile; a model is fitted to one",
                           f"{column}: {', '.join(map(str, values[:3]))}",
-                          f"pfprofile import table {v.name} --where {column}={values[0]}")  # fmt: skip
+                          f"pfprofile import table {v.name} --where {column}={_quoted(values[0])} "
+                          + " ".join(f"--map {name}={name}" for name in SPLIT))  # fmt: skip
+
+
+def _quoted(value: Any) -> str:
+    return shlex.quote(str(value))
 
 
 def _failures(v: _View) -> Iterator[Finding]:
