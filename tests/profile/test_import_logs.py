@@ -265,6 +265,15 @@ def test_fewer_gpus_than_were_logged_must_be_named(write):
     assert any("the energy of all is unknown" in n for n in done.notices)
 
 
+def test_holes_in_a_log_are_said_and_big_ones_refused(write):
+    rows = smi(count=60).splitlines()
+    done = load(write("\n".join(rows[:20] + rows[40:])))
+    assert any("no readings from 2024-01-02 03:00:18.0 to 2024-01-02 03:00:39.0 (21.0 s of 59.0 s)" in n
+               for n in done.notices)  # fmt: skip
+    with pytest.raises(InputError, match="most of the window is a hole"):
+        load(write("\n".join(rows[:5] + rows[55:])))
+
+
 def test_a_gpu_that_stayed_idle_is_pointed_out(write):
     text = (FIXTURES / "nvidia-smi.csv").read_text().replace("320.00 W", "61.00 W")
     done = load(write(text), trim=True)
@@ -312,6 +321,8 @@ def test_no_timestamps_ask_for_the_interval(write):
     with pytest.raises(UsageError, match=r"carry no timestamps.*--interval"):
         load(path)
     assert one(load(path, interval_s=2.0))["energy_j"] == pytest.approx(200 * 18)
+    with pytest.raises(UsageError, match="must be above 0"):
+        load(path, interval_s=0.0)
 
 
 def test_one_reading_is_too_short_and_marked(write):
@@ -428,6 +439,7 @@ def test_mistakes_with_the_training_log(write, log, regex, words):
     [
         ("nvidia-smi", b"", "empty"), ("nvidia-smi", b"PAR1\0\0", "not a text file"),
         ("nvidia-smi", b"\0" * 50 + b"a", "not a text file"), ("nvidia-smi", b"hello\n", "no header of nvidia-smi"),
+        ("nvidia-smi", b"network,batch_size\n1,2\n", "line 1: a header, but not of nvidia-smi: 'network,batch_size'"),
         ("nvidia-smi-dmon", b"hello\n", "no header of nvidia-smi dmon"),
         ("dcgmi-dmon", b"hello\n", "no header of dcgmi"),
         ("dcgm-exporter", b"hello there you\n", "no readings"),

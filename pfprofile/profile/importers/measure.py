@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pfprofile.errors import InputError
+from pfprofile.profile.importers.cells import clock_text
 from pfprofile.profile.importers.window import Series, Window
 from pfprofile.telemetry.resets import pieced_counter_power, resets
 from pfprofile.telemetry.trim import distinct_readings
@@ -16,6 +17,9 @@ from pfprofile.telemetry.window import LEAST_SAMPLES, Floats, sampled_power
 WIDE_GAP = 0.05
 #: from this share of repeated readings on, the poll was faster than the sensor
 MANY_REPEATS = 0.3
+#: a pause counts as a hole from so many usual intervals, and so many seconds, on
+LONG_HOLE = 10.0
+LONG_HOLE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,7 @@ def _power(
         notices.append(
             f"{name}{len(time_s)} readings hold {len(kept)} different ones: polled faster than the sensor moves"
         )
+    _say_holes(time_s, window, name, notices)
     if count := resets(energy_j):
         notices.append(f"{name}the energy counter ran backwards ({count} times): the window is split there")
     from_counter = pieced_counter_power(time_s, energy_j)
@@ -75,6 +80,23 @@ def _power(
     short = f"too short: {few} of at least {LEAST_SAMPLES} readings in the window" if few else ""
     notices.append(f"{name}{short or 'no power in the window'}: power and energy stay unknown")
     return None, None, short
+
+
+def _say_holes(time_s: Floats, window: Window, name: str, notices: list[str]) -> None:
+    """Long pauses between readings: said, and refused where they are most of the window (two runs in one log?)."""
+    gaps = np.diff(time_s)
+    usual_s = float(np.median(gaps)) if len(gaps) > 1 else np.inf
+    holes = np.flatnonzero(gaps > max(LONG_HOLE_S, LONG_HOLE * usual_s))
+    if not len(holes):
+        return
+    at = holes[np.argmax(gaps[holes])]
+    words = (
+        f"{name}no readings from {clock_text(float(time_s[at]))} to {clock_text(float(time_s[at + 1]))} "
+        f"({gaps[at]:.1f} s of {window.length_s:.1f} s)"
+    )
+    if gaps[holes].sum() > 0.5 * window.length_s:
+        raise InputError(f"{words}: most of the window is a hole", "choose a part with --from and --to")
+    notices.append(f"{words}: the power on both sides is taken to go on (or choose a part with --from and --to)")
 
 
 def _compare(counter_w: float, samples_w: float, length_s: float, name: str, notices: list[str]) -> None:

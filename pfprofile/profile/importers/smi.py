@@ -112,6 +112,9 @@ def _read(path: Path, columns: str | None, log: Log) -> None:
                     f"{path}: line {number}: data without a header: {text.strip()[:80]!r}",
                     "name its columns as they were asked for: --columns timestamp,index,power.draw,clocks.sm",
                 )
+            if len(row) > 1 and all(_FIELD.fullmatch(cell) for cell in row):
+                raise InputError(f"{path}: line {number}: a header, but not of nvidia-smi: {text.strip()[:80]!r}",
+                                 "another tool's? see pfprofile import --help; any CSV: import table")  # fmt: skip
             log.skip(path, number, "no header and no reading", text)
         elif len(row) != len(header):
             log.skip(path, number, f"{len(row)} fields, expected {len(header)}: {text.strip()[:60]!r}", text)

@@ -48,6 +48,8 @@ def order(log: Log, options: ImportOptions, where: str, one_gpu: bool = False) -
     by_gpu: dict[str, list[Reading]] = {}
     for reading in log.readings:
         by_gpu.setdefault(reading.gpu, []).append(reading)
+    if options.interval_s is not None and options.interval_s <= 0:
+        raise UsageError("--interval must be above 0", "write for example --interval 100ms")
     timed = [r for r in log.readings if r.time_s is not None]
     if not timed:
         if options.interval_s is None:
