@@ -120,6 +120,7 @@ COMMANDS: tuple[str, ...] = (
     "pick",
     "validate",
     "plan",
+    "compare",
     "import",
     "merge",
     "show",

@@ -56,7 +56,7 @@ def test_two_kinds_of_gpus(name: str) -> None:
         [NodeGroup("a", "a100-sxm4", 2, 8, 400.0, 55.0), NodeGroup("b", "a100-sxm4", 2, 4, 300.0, 40.0)]
     )
     tables = {pool: build_table(MODELS[0], 256, cluster.pools[pool]) for pool in (0, 1)}
-    jobs = [Job(f"j{i}", 120.0 * i, 3e5 * (1 + i % 4), 1, 8, dict(tables), asked_n=4) for i in range(16)]
+    jobs = [Job(f"j{i}", 120.0 * i, 3e6 * (1 + i % 4), 1, 8, dict(tables), asked_n=4) for i in range(16)]
     outcome = simulate(jobs, cluster, make_policy(name), Options())
     done = [0.0] * len(jobs)
     for s in outcome.segments:
