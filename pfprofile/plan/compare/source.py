@@ -23,7 +23,7 @@ from pfprofile.profile.places import shipped
 DEFAULT_GROUP = NodeGroup("node", "a100-sxm4", 16, 8, 550.0, 55.0)
 DEFAULT_WORDS = "16 nodes of 8 a100-sxm4, 550 W a node, 55 W an idle GPU"
 #: prices of a sweep, λ = 0 included, and jobs that its ends are found from
-MOST_PRICES = 12
+MOST_PRICES = 20
 GRID_JOBS = 200
 
 
