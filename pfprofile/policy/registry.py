@@ -45,20 +45,18 @@ KNOBS = {"pfprofile": "energy_price", "powerflow": "energy_factor"}
 
 
 def check_policy(name: str) -> None:
-    """Raises UsageError where there is no policy of that name; the nearest one is named."""
-    if name not in POLICIES:
-        raise UsageError(f"unknown policy {name!r}{nearest(name, POLICIES)}", f"one of {', '.join(sorted(POLICIES))}")
+    """Raises what `load_policy` raises."""
+    load_policy(name)
 
 
 def takes(name: str, parameter: str) -> bool:
     """Whether a policy has a parameter, such as ``energy_price``."""
-    return name in POLICIES and parameter in signature(POLICIES[name]).parameters
+    return parameter in signature(load_policy(name)).parameters
 
 
 def make_policy(name: str, **parameters: Any) -> Policy:
-    """A fresh policy. Raises UsageError; see `check_policy`."""
-    check_policy(name)
-    return POLICIES[name](**parameters)
+    """A fresh policy. Raises what `load_policy` raises."""
+    return load_policy(name)(**parameters)
 
 
 def load_policy(name: str) -> Callable[..., Policy]:
@@ -70,7 +68,9 @@ def load_policy(name: str) -> Callable[..., Policy]:
     """
     file, colon, member = name.rpartition(":")
     if not colon or not file.endswith(".py"):
-        check_policy(name)
+        if name not in POLICIES:
+            known = ", ".join(sorted(POLICIES))
+            raise UsageError(f"unknown policy {name!r}{nearest(name, POLICIES)}", f"one of {known}, or file.py:Class")
         return POLICIES[name]
     path = Path(file)
     if not path.is_file():
