@@ -109,12 +109,14 @@ def demand_table(rows: Sequence[Row]) -> list[str]:
         worst, inside = (f"{row[k]:.3f}" if row[k] is not None else "-" for k in ("worst", "worst_inside"))
         verdict = "met" if row["met"] else "**missed**"
         out.append(f"| {name_of(row['trace'])} | {baseline} | {row['least']} | {worst} | {inside} | {verdict} |")
-    reasons = [REASONS[key] for row in rows if not row["met"] and (key := (row["baseline"], row["clock_rule"])) in REASONS]
+    reasons = [
+        REASONS[key] for row in rows if not row["met"] and (key := (row["baseline"], row["clock_rule"])) in REASONS
+    ]
     return [*out, "", *dict.fromkeys(reasons)]
 
 
 def figure(runs: Sequence[Row], trace: str, path: Path) -> None:
-    """Energy against average JCT on one trace, means over seeds: our curve, the relative priority's, the peers' points."""
+    """Energy against average JCT, means over seeds: our curve, the relative priority's, the peers' points."""
     import matplotlib as mpl
 
     mpl.use("svg")
@@ -135,7 +137,9 @@ def figure(runs: Sequence[Row], trace: str, path: Path) -> None:
             line = sorted(xy)
             x, y = zip(*line, strict=True)
             if len(line) > 1:
-                axes.plot(x, y, ".-", label=policy, color="black" if policy == "pfprofile" else "tab:red", linewidth=1.2)
+                axes.plot(
+                    x, y, ".-", label=policy, color="black" if policy == "pfprofile" else "tab:red", linewidth=1.2
+                )
                 continue
             colors.setdefault(policy, f"C{len(colors)}")
             style = {"marker": "o"} if rule == "max" else {"marker": "s", "fillstyle": "none"}
@@ -154,23 +158,37 @@ def figure(runs: Sequence[Row], trace: str, path: Path) -> None:
     path.write_text("\n".join(line.rstrip() for line in text.splitlines()) + "\n", encoding="utf-8")
 
 
-def main() -> int:
-    """Write the page."""
-    body, runs = load()
+def traces_of(runs: Sequence[Row]) -> list[str]:
+    """fig10 first, then ITP by number."""
+    return sorted({r["trace"] for r in runs}, key=lambda t: (not t.startswith("fig10"), t))
+
+
+def picture(trace: str) -> str:
+    """A figure's path below docs/."""
+    return f"results/{name_of(trace).lower().replace(' ', '-')}.svg"
+
+
+def page(body: Row, runs: Sequence[Row]) -> str:
+    """docs/results.md."""
     lines = [HEAD.format(command=body["command"], policies=body["policies"], rules=body["clock_rules"])]
     lines += ["## fig10 beside its authors' results", "", *fig10_table(body["fig10_authors"]), "", FIG10]
     lines += ["## What was asked for", "", *demand_table(body["demands"]), ""]
-    lines += ["## Average JCT of the baseline ÷ ours, at the baseline's energy", ""]
+    lines += ["## Average JCT of the baseline ÷ ours, at the baseline's energy", "", LIMITS["ratios"]]
     lines += [*ratio_tables(body["parts"], runs, "requested batch"), ""]
-    lines += ["## Where the paper's range is reached", "", *range_table(body["parts"]), ""]
-    lines += ["## The fixed-batch variant", "", LIMITS["fixed"], ""]
+    lines += ["## Where the paper's range is reached", "", LIMITS["range"], *range_table(body["parts"]), ""]
+    lines += ["## The fixed-batch variant", "", LIMITS["fixed"]]
     lines += [*ratio_tables(body["parts"], runs, "fixed batch"), "", "## Curves", ""]
-    for trace in sorted({r["trace"] for r in runs}, key=lambda t: (not t.startswith("fig10"), t)):
-        name = name_of(trace).lower().replace(" ", "-")
-        figure(runs, trace, DOCS / "results" / f"{name}.svg")
-        lines.append(f"![Energy against average JCT on {name_of(trace)}](results/{name}.svg)\n")
+    lines += [f"![Energy against average JCT on {name_of(t)}]({picture(t)})\n" for t in traces_of(runs)]
     lines += ["## Limits", "", LIMITS["limits"]]
-    (DOCS / "results.md").write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def main() -> int:
+    """Write the page and its figures."""
+    body, runs = load()
+    for trace in traces_of(runs):
+        figure(runs, trace, DOCS / picture(trace))
+    (DOCS / "results.md").write_text(page(body, runs), encoding="utf-8")
     return 0
 
 
