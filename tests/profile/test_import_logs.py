@@ -366,6 +366,15 @@ def test_dcgmi_lines_with_a_time_before_them(write):
         assert row["started_at"].isoformat() == "2024-05-06T10:00:04+00:00"
 
 
+def test_a_log_of_the_counter_alone_is_trimmed_too(write):
+    lines = [line.split() for line in (FIXTURES / "dcgmi-dmon.txt").read_text().splitlines()[2:]]
+    text = "\n".join(["#Entity TOTEC SMCLK", "ID mJ MHz", *(" ".join([*c[:2], c[4], c[5]]) for c in lines)])
+    done = load(write(text, "d.txt"), form="dcgmi-dmon", interval_s=1.0, trim=True)
+    assert any(n.startswith("trimmed") for n in done.notices)
+    assert one(done)["power_w"] == pytest.approx(310, rel=0.05)  # an edge falls between two readings of the counter
+    assert (one(done)["energy_source"], one(done)["achieved_clock_mhz"]) == ("counter", 1410)
+
+
 def test_dmon_as_csv(write):
     rows = ["#gpu, pwr, pclk", "#Idx, W, MHz", *["0, 200, 1410"] * 5]
     row = one(load(write("\n".join(rows)), form="nvidia-smi-dmon", interval_s=1.0))
