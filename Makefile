@@ -4,7 +4,7 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 PIP := $(PY) -m pip --disable-pip-version-check
 
-.PHONY: help setup demo test lint type bench fuzz build clean
+.PHONY: help setup demo test lint type bench reproduce fuzz build clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -37,6 +37,10 @@ type: setup  ## mypy --strict
 
 bench: setup  ## accuracy and speed, beside their peers (PARTS="accuracy planner scale")
 	$(PY) -m benchmarks $(PARTS)
+
+reproduce: setup  ## from the traces to the tables and figures of docs/results.md (benchmarks/DATA.md: the data)
+	$(PY) -m benchmarks peers || test $$? -eq 6
+	$(PY) -m benchmarks._results_page
 
 fuzz: setup  ## the property tests, with many more examples
 	PFPROFILE_HYPOTHESIS=fuzz $(PY) -m pytest -n 2 -q -k "any_text or mangled or property" tests

@@ -122,6 +122,7 @@ COMMANDS: tuple[str, ...] = (
     "pick",
     "validate",
     "plan",
+    "compare",
     "import",
     "merge",
     "show",

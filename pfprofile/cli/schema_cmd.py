@@ -21,6 +21,7 @@ CONTRACTS: dict[str, tuple[str, str, Cells, str]] = {
     "fit-report": ("pfprofile.model.contracts", "fit_report_table", _TEXT, ""),
     "points": ("pfprofile.model.contracts", "point_table", _TEXT, ""),
     "predictions": ("pfprofile.model.contracts", "prediction_table", _TEXT, ""),
+    "comparison": ("pfprofile.plan.compare.contract", "field_table", _FIELDS, "json_schema"),
     "findings": ("pfprofile.profile.describe", "findings_table", _TEXT, ""),
 }
 

@@ -91,6 +91,8 @@ class Simulation:
 
     def _next_time(self, arrival_s: float) -> float:
         events = self._events
+        if math.isinf(arrival_s) and not self.state.running and not self.state.waiting:
+            return math.inf  # a policy's last review has nothing to look at
         while events:
             time, index, version = events[0]
             if index >= 0 and version != self._version[index]:

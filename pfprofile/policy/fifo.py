@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pfprofile.policy.base import Choice, Decision, State
+from pfprofile.policy.grant import rigid_count
 
 
 class Fifo:
@@ -15,10 +16,10 @@ class Fifo:
         free = list(state.free)
         changes: dict[int, Choice | None] = {}
         for job in sorted(state.waiting.values(), key=lambda waiting: waiting.index):
-            pool = next((p for p in job.job.tables if job.job.rigid_n <= free[p]), None)
+            pool = next((p for p in job.job.tables if rigid_count(job.job, p) <= free[p]), None)
             if pool is None:
                 break
-            config = job.job.tables[pool].fastest(job.job.rigid_n)
+            config = job.job.tables[pool].fastest(rigid_count(job.job, pool))
             free[pool] -= config.n
             changes[job.index] = Choice(pool, config)
         return Decision(changes, may_move=False)
