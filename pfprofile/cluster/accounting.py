@@ -17,19 +17,22 @@ from pfprofile.errors import InputError
 from pfprofile.model.points import Points
 from pfprofile.model.store import load_model
 from pfprofile.profile.importers.base import FinishedJob
-from pfprofile.profile.importers.sacct import model_of
+from pfprofile.profile.importers.sacct import said_of_jobs
 from pfprofile.profile.io import write_text
 
 COLUMNS = ("name", "model", "global_batch", "samples", "submit", "max_gpus", "partition", "account")
 
 
-def job_entries(jobs: Sequence[FinishedJob], model_name: str) -> tuple[list[dict[str, Any]], list[str]]:
+def job_entries(
+    jobs: Sequence[FinishedJob], model_name: str, global_batch: int | None = None
+) -> tuple[list[dict[str, Any]], list[str]]:
     """Entries of a jobs file.
 
     Args:
         jobs: in the order of their arrival.
         model_name: what every job trained; its throughput at the job's GPUs and the default clock turns the run
             time into samples.
+        global_batch: samples in a step of every job; None = the model's.
 
     Returns:
         The entries, and what the person should know.
@@ -38,13 +41,12 @@ def job_entries(jobs: Sequence[FinishedJob], model_name: str) -> tuple[list[dict
         InputError: no such model, or one that does not know its global batch.
     """
     model = load_model(model_name)
-    batch = model.facts.default_global_batch
+    batch = global_batch or model.facts.default_global_batch
     counts = sorted({job.n_gpus for job in jobs})
-    splits = [split_batch(batch, n, model.max_local_batch) for n in counts] if batch else []
-    if not batch or not splits:
+    if not batch:
         raise InputError(f"{model_name}: the model knows no default_global_batch",
-                         "say it when measuring: --set default_global_batch=COUNT, and fit again")  # fmt: skip
-    local, accum = np.array(splits).T
+                         "add --set global_batch=COUNT")  # fmt: skip
+    local, accum = np.array([split_batch(batch, n, model.max_local_batch) for n in counts]).T
     per_node = model.gpus_per_node or 1
     nodes = [-(-n // per_node) for n in counts]
     found = model.predict(Points.of(counts, local, n_nodes=nodes, accum_steps=accum))
@@ -96,6 +98,6 @@ def store_jobs(jobs: Sequence[FinishedJob], constants: Sequence[str], output: Pa
         InputError, OutputError: as `job_entries` and `write_jobs`.
     """
     path = output or Path("jobs.toml")
-    entries, notices = job_entries(jobs, model_of(constants))
+    entries, notices = job_entries(jobs, *said_of_jobs(constants))
     write_jobs(entries, path)
     return path, notices

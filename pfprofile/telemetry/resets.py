@@ -16,6 +16,18 @@ def resets(energy_j: Floats) -> int:
     return int((np.diff(known) < 0).sum())
 
 
+def counter_rates(time_s: Floats, energy_j: Floats) -> Floats:
+    """Power between each reading of a counter and the one before, W, (m,); coarse, to tell busy from idle only.
+
+    The first takes the value of the second; NaN where the counter was not told or ran backwards.
+    """
+    if len(time_s) < 2:
+        return np.full(len(time_s), np.nan)
+    seconds, joules = np.diff(time_s), np.diff(energy_j)
+    rates = np.divide(joules, seconds, out=np.full(len(seconds), np.nan), where=(seconds > 0) & (joules >= 0))
+    return np.concatenate([rates[:1], rates])
+
+
 def pieced_counter_power(time_s: Floats, energy_j: Floats) -> float | None:
     """Mean power over the pieces between resets, weighted by their length, W.
 

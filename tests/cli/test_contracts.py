@@ -94,10 +94,8 @@ def test_completion_scripts_are_printed_and_installed(cli, tmp_path):
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [
-        ("imp", {"import"}),
         ("import dcg", {"dcgmi-dmon", "dcgm-exporter"}),
         ("import nvidia-smi --int", {"--interval"}),
-        ("schema fi", {"fit-report", "findings"}),
     ],
 )
 def test_the_shell_is_offered_commands_formats_and_flags(cli, typed, offered):

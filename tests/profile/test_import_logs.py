@@ -356,6 +356,31 @@ def test_a_counter_that_ran_backwards_is_split_there(write, first, source):
     assert any("the energy counter ran backwards (1 times): the window is split there" in n for n in done.notices)
 
 
+def test_dcgmi_lines_with_a_time_before_them(write):
+    """As ``dcgmi dmon | ts`` writes them: headers carry the time too."""
+    lines = (FIXTURES / "dcgmi-dmon.txt").read_text().splitlines()
+    for stamp in ("2024-05-06T10:00:{:02d}.000", "2024-05-06 10:00:{:02d}"):
+        timed = "\n".join(f"{stamp.format(max(0, i - 2) // 2)} {line}" for i, line in enumerate(lines))
+        row = one(load(write(timed, "d.txt"), form="dcgmi-dmon", trim=True))
+        assert row["energy_j"] == pytest.approx(620 * 12)
+        assert row["started_at"].isoformat() == "2024-05-06T10:00:04+00:00"
+
+
+def test_a_log_of_the_counter_alone_is_trimmed_too(write):
+    lines = [line.split() for line in (FIXTURES / "dcgmi-dmon.txt").read_text().splitlines()[2:]]
+    text = "\n".join(["#Entity TOTEC SMCLK", "ID mJ MHz", *(" ".join([*c[:2], c[4], c[5]]) for c in lines)])
+    done = load(write(text, "d.txt"), form="dcgmi-dmon", interval_s=1.0, trim=True)
+    assert any(n.startswith("trimmed") for n in done.notices)
+    assert one(done)["power_w"] == pytest.approx(310, rel=0.05)  # an edge falls between two readings of the counter
+    assert (one(done)["energy_source"], one(done)["achieved_clock_mhz"]) == ("counter", 1410)
+
+
+def test_dmon_as_csv(write):
+    rows = ["#gpu, pwr, pclk", "#Idx, W, MHz", *["0, 200, 1410"] * 5]
+    row = one(load(write("\n".join(rows)), form="nvidia-smi-dmon", interval_s=1.0))
+    assert (row["power_w"], row["achieved_clock_mhz"]) == (200, 1410)
+
+
 def test_counter_and_samples_that_disagree_are_both_said(write):
     text = (FIXTURES / "dcgmi-dmon.txt").read_text()
     for old, new in (("300.000", "200.000"), ("320.000", "220.000")):

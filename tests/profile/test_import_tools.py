@@ -218,6 +218,13 @@ def test_sacct_becomes_a_jobs_file_of_work(tmp_path, monkeypatch):
     )
     assert [j.name for j in read_jobs(Path("j.csv"))] == [first.name, second.name]
     assert len(list(csv.DictReader(Path("j.csv").read_text().splitlines()))) == 2
+    flags = ("--set", "model=a100-sxm4/resnet50", "--set", "global_batch=64", "-o", "small.toml")
+    assert run("import", "sacct", FIXTURES / "sacct.txt", *flags).exit_code == 0
+    assert {job.global_batch for job in read_jobs(Path("small.toml"))} == {64}
+    for said, words in (("global_batch=x", "expected a whole number"), ("n_gpus=1", "means nothing to import sacct")):
+        done = run("import", "sacct", FIXTURES / "sacct.txt", "--set", "model=a100-sxm4/resnet50", "--set", said)
+        assert done.exit_code == 2
+        assert words in done.output
     assert len(tomllib.loads(Path("jobs.toml").read_text())["job"]) == 2
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from pfprofile.cli import app
 from pfprofile.profile import write_profile
 from pfprofile.report.blocks import BLOCKS, Bars, bar_chart, can_show_blocks
 from pfprofile.report.terminal import profile_charts
@@ -67,11 +69,13 @@ def test_show_draws_below_its_table(cli, tmp_path, make_profile):
     assert plain.returncode == 0, plain.stderr
     assert "####" in plain.stdout
     assert plain.stdout.isascii()
-    assert not set(BLOCKS) & set(cli("show", "p.parquet", "--format", "csv", PYTHONIOENCODING="utf-8").stdout)
+    table = CliRunner().invoke(app, ["show", str(tmp_path / "p.parquet"), "--format", "csv"]).stdout
+    assert table.startswith("trial_id,")
+    assert not set(BLOCKS) & set(table)
 
 
-def test_a_model_shows_what_it_predicts(cli):
-    done = cli("show", "a100-sxm4/resnet50.json", PYTHONIOENCODING="utf-8", COLUMNS="80")
+def test_a_model_shows_what_it_predicts():
+    done = CliRunner().invoke(app, ["show", "a100-sxm4/resnet50.json"], env={"COLUMNS": "80"})
     assert "predicted: 1 GPU, batch 256" in done.stdout
     assert "1410 MHz  █" in done.stdout
     assert "predicted: batch 256 per GPU, default clock" in done.stdout

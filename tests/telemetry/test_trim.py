@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from pfprofile.telemetry.resets import pieced_counter_power, resets
+from pfprofile.telemetry.resets import counter_rates, pieced_counter_power, resets
 from pfprofile.telemetry.trim import busy_span, distinct_readings
 
 
@@ -58,6 +58,15 @@ def test_a_reset_splits_the_window():
     assert resets(counter) == 1
     assert pieced_counter_power(time_s, counter) == pytest.approx(250.0)
     assert pieced_counter_power(time_s, np.where(time_s % 3 == 0, 0.0, counter)) is None
+
+
+def test_rates_of_a_counter_tell_busy_from_idle():
+    counter = np.cumsum([60.0] * 10 + [300.0] * 10)
+    counter[15:] -= 2000.0
+    rates = counter_rates(np.arange(20.0), counter)
+    assert rates[[0, 5, 12]] == pytest.approx([60, 60, 300])
+    assert np.isnan(rates[15])
+    assert len(counter_rates(np.zeros(1), np.zeros(1))) == 1
 
 
 @given(st.lists(st.floats(0, 1e9), min_size=2, max_size=40))

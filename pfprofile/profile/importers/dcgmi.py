@@ -26,6 +26,8 @@ _COLUMNS = {
     "DVCCTR": "reasons",
     "CTR": "reasons",
 }
+#: what `ts` and the like put before every line, headers too
+_STAMP = re.compile(r"(\S*\d{1,2}:\d{2}:\d{2}\S*|\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}\S*)\s+(?=#|Entity|ID|Id)")
 _ROW = re.compile(
     r"(?:(?P<when>\S+[ T]?\d{1,2}:\d{2}:\d{2}\S*)\s+)?"
     r"(?P<kind>GPU-I|GPU-CI|GPU|CPU|Switch)\s+(?P<id>[\d/]+)\s+(?P<rest>.+)"
@@ -51,7 +53,7 @@ def _read(path: Path, log: Log) -> None:
     header: list[str] | None = None
     for number, text in read_lines(path):
         body = text.strip().lstrip("#").strip()
-        words = body.split()
+        words = _STAMP.sub("", body, count=1).lstrip("#").split()
         if words[:1] == ["Entity"]:
             columns = words[1:]
             if header is not None and columns != header:

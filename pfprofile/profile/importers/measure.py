@@ -42,7 +42,7 @@ def measure(s: Series, window: Window, notices: list[str]) -> Measured:
     """
     inside = (s.time_s >= window.start_s) & (s.time_s <= window.end_s)
     power_w, source, short = _power(s, inside, window, notices)
-    busy = inside & (s.power_w >= window.threshold_w[s.gpu]) if s.gpu in window.threshold_w else inside
+    busy = inside & (s.level_w >= window.threshold_w[s.gpu]) if s.gpu in window.threshold_w else inside
     clocks = s.sm_clock_mhz[busy & np.isfinite(s.sm_clock_mhz)]
     memory = _most(s.memory_bytes[inside])
     return Measured(

@@ -74,13 +74,16 @@ class Log:
     marks: list[tuple[int, str]] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
     interval_hint: str = "1s"
+    _last: dict[str, GpuFacts] = field(default_factory=dict)
 
     def add(self, reading: Reading, facts: GpuFacts) -> None:
         """Keep a reading under its GPU's id: UUID, else bus address, else index (with its host)."""
         place = facts.index if facts.host is None or facts.index is None else f"{facts.host}:{facts.index}"
         reading.gpu = facts.uuid or facts.bus_id or place or ""
         self.readings.append(reading)
-        self.facts.setdefault(reading.gpu, GpuFacts()).learn(facts)
+        if self._last.get(reading.gpu) is not facts:
+            self.facts.setdefault(reading.gpu, GpuFacts()).learn(facts)
+            self._last[reading.gpu] = facts
 
     def skip(self, path: Path, line: int, why: str, text: str = "") -> None:
         """Count a line that is no reading; its text may be a marker."""

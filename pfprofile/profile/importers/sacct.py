@@ -132,16 +132,19 @@ def elapsed_s(text: str) -> float | None:
     return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
 
 
-def model_of(constants: Sequence[str]) -> str:
-    """The model that jobs of an accounting file are taken to run (`--set model=NAME`).
+def said_of_jobs(constants: Sequence[str]) -> tuple[str, int | None]:
+    """The model that jobs of an accounting file are taken to run, and their global batch (None = the model's).
 
     Raises:
-        UsageError: not given, or something else beside it.
+        UsageError: no `--set model=NAME`, something else beside them, or a batch that is no count.
     """
     told = pairs(constants, "--set", "model=resnet50")
-    foreign = [name for name in told if name != "model"]
+    foreign = [name for name in told if name not in ("model", "global_batch")]
     if foreign:
-        raise UsageError(f"--set {foreign[0]} means nothing to import sacct", "it takes --set model=NAME")
+        raise UsageError(f"--set {foreign[0]} means nothing to import sacct", "it takes model and global_batch")
     if "model" not in told:
         raise UsageError("Slurm's accounting does not say what the jobs trained", "add --set model=NAME")
-    return told["model"]
+    batch = cells.whole(told["global_batch"]) if "global_batch" in told else None
+    if "global_batch" in told and not batch:
+        raise UsageError(f"--set global_batch={told['global_batch']}: expected a whole number from 1 on")
+    return told["model"], batch

@@ -30,6 +30,8 @@ NAMES: dict[str, tuple[str, ...]] = {
     "mig": ("mig.mode.current",),
     "reasons": ("clocks_event_reasons.active", "clocks_throttle_reasons.active"),
 }
+#: of these, those that a GPU keeps while it is logged
+_OF_THE_GPU = ("index", "uuid", "bus_id", "name", "host", "driver_version", "limit", "mig")
 #: single reasons, by the end of their names
 _REASONS = {"sw_power_cap": "power", "hw_thermal_slowdown": "thermal", "sw_thermal_slowdown": "thermal",
             "hw_slowdown": "hardware", "hw_power_brake_slowdown": "hardware"}  # fmt: skip
@@ -75,10 +77,12 @@ def _split(text: str) -> list[str]:
 
 def _header(row: list[str]) -> list[tuple[str, str | None]] | None:
     """(field, unit) of each column if the line is a header, else None."""
-    found = [_FIELD.fullmatch(cell) for cell in row]
-    if not row or not all(found):
-        return None
-    fields = [(m[1], m[2]) for m in found if m]
+    fields: list[tuple[str, str | None]] = []
+    for cell in row:  # a line of data is left at its first cell
+        match = _FIELD.fullmatch(cell)
+        if match is None:
+            return None
+        fields.append((match[1], match[2]))
     return fields if any(name in _KNOWN for name, _ in fields) else None
 
 
@@ -91,6 +95,7 @@ def _read(path: Path, columns: str | None, log: Log) -> None:
             raise InputError(
                 f"--columns {columns!r} names no field of nvidia-smi", f"known are {', '.join(sorted(_KNOWN))}"
             )
+    layout = _Layout(header or [])
     for number, text in read_lines(path, blanks=True):
         if not text.strip(" \t\0"):
             log.skip(path, number, "blank")
@@ -106,6 +111,7 @@ def _read(path: Path, columns: str | None, log: Log) -> None:
             if header is not None:
                 log.skip(path, number, "a repeated header", text)
             header, header_text, told = fields, text.strip(), False
+            layout = _Layout(header)
         elif header is None:
             if _looks_like_data(row):
                 raise InputError(
@@ -119,7 +125,7 @@ def _read(path: Path, columns: str | None, log: Log) -> None:
         elif len(row) != len(header):
             log.skip(path, number, f"{len(row)} fields, expected {len(header)}: {text.strip()[:60]!r}", text)
         else:
-            _take(path, number, _Row(header, row), log)
+            _take(path, number, row, layout, log)
     if header is None:
         raise InputError(f"{path}: no header of nvidia-smi --query-gpu found", HINT)
     if not any(name in NAMES["power"] for name, _ in header):
@@ -130,82 +136,90 @@ def _looks_like_data(row: list[str]) -> bool:
     return len(row) > 1 and sum(cells.timestamp(c) is not None or c[:1].isdigit() for c in row) * 2 > len(row)
 
 
-class _Row:
-    """One line by field name."""
+class _Layout:
+    """Where a header has what we read; made once a header, asked for every line."""
 
-    def __init__(self, header: list[tuple[str, str | None]], row: list[str]) -> None:
-        self._cells = {name: (cell, unit) for (name, unit), cell in zip(header, row, strict=True)}
+    def __init__(self, header: list[tuple[str, str | None]]) -> None:
+        at = {name: (i, unit) for i, (name, unit) in enumerate(header)}
+        self._places = {what: [at[name] for name in names if name in at] for what, names in NAMES.items()}
+        self._reasons = [
+            (at[prefix + end][0], limit)
+            for end, limit in _REASONS.items()
+            for prefix in ("clocks_event_reasons.", "clocks_throttle_reasons.")
+            if prefix + end in at
+        ]
+        self._told = [i for what in _OF_THE_GPU for i, _ in self._places[what]]
+        #: cells that describe a GPU → the facts they tell (a log repeats them on every line)
+        self._facts: dict[tuple[str, ...], GpuFacts] = {}
 
-    def text(self, what: str) -> str | None:
+    def text(self, row: list[str], what: str) -> str | None:
         """The cell of the first name that has a value."""
-        for name in NAMES[what]:
-            cell, _ = self._cells.get(name, ("", None))
-            if not cells.is_unknown(cell):
-                return cell
-        return None
+        return next((row[i] for i, _ in self._places[what] if not cells.is_unknown(row[i])), None)
 
-    def number(self, what: str, factors: dict[str, float]) -> float | None:
+    def number(self, row: list[str], what: str, factors: dict[str, float]) -> float | None:
         """The number of the first name that has one, in the inner unit."""
-        for name in NAMES[what]:
-            cell, unit = self._cells.get(name, ("", None))
-            if (value := cells.number(cell, factors, unit)) is not None:
+        for i, unit in self._places[what]:
+            if (value := cells.number(row[i], factors, unit)) is not None:
                 return value
         return None
 
     def has(self, what: str) -> bool:
         """Whether the file has such a column."""
-        return any(name in self._cells for name in NAMES[what])
+        return bool(self._places[what])
 
-    def limits(self) -> frozenset[str] | None:
+    def limits(self, row: list[str]) -> frozenset[str] | None:
         """What limits the clock; None where the file has no such column, or it holds nothing."""
-        mask = self.text("reasons")
+        mask = self.text(row, "reasons")
         if mask is not None and re.fullmatch(r"0x[0-9A-Fa-f]{1,16}", mask):
             bits = int(mask, 16)
             return frozenset(name for bit, name in BITS if bits & bit)
-        single = {
-            limit: cell
-            for end, limit in _REASONS.items()
-            for prefix in ("clocks_event_reasons.", "clocks_throttle_reasons.")
-            if (cell := self._cells.get(prefix + end, ("", None))[0]) in ("Active", "Not Active")
-        }
-        active = [limit for limit, cell in single.items() if cell == "Active"]
-        return frozenset(active) if single else None
+        told = [(row[i], limit) for i, limit in self._reasons if row[i] in ("Active", "Not Active")]
+        return frozenset(limit for cell, limit in told if cell == "Active") if told else None
+
+    def facts(self, row: list[str]) -> GpuFacts:
+        """What the line says of its GPU."""
+        key = tuple(row[i] for i in self._told)
+        if (known := self._facts.get(key)) is not None:
+            return known
+        uuid, mig = self.text(row, "uuid"), self.text(row, "mig")
+        sliced = uuid is not None and uuid.upper().startswith("MIG")
+        facts = GpuFacts(
+            index=self.text(row, "index"),
+            uuid=uuid,
+            bus_id=self.text(row, "bus_id"),
+            name=self.text(row, "name"),
+            host=self.text(row, "host"),
+            driver_version=self.text(row, "driver_version"),
+            power_limit_w=self.number(row, "limit", cells.POWER),
+            mig=True if sliced else None if mig is None else mig.lower() == "enabled",
+        )
+        self._facts[key] = facts
+        return facts
 
 
-def _take(path: Path, number: int, row: _Row, log: Log) -> None:
-    when = row.text("timestamp")
+def _take(path: Path, number: int, row: list[str], layout: _Layout, log: Log) -> None:
+    when = layout.text(row, "timestamp")
     time_s = cells.timestamp(when) if when is not None else None
-    if row.has("timestamp") and time_s is None:
+    if layout.has("timestamp") and time_s is None:
         log.skip(path, number, f"{(when or '')[:40]!r} is no timestamp", when or "")
         return
-    index, uuid = row.text("index"), row.text("uuid")
-    mig = row.text("mig")
-    facts = GpuFacts(
-        index=index,
-        uuid=uuid,
-        bus_id=row.text("bus_id"),
-        name=row.text("name"),
-        host=row.text("host"),
-        driver_version=row.text("driver_version"),
-        power_limit_w=row.number("limit", cells.POWER),
-        mig=None if mig is None else mig.lower() == "enabled",
-    )
-    power_w = row.number("power", cells.POWER)
-    if uuid is not None and uuid.upper().startswith("MIG"):
-        facts.mig, power_w = True, None
+    facts = layout.facts(row)
+    power_w = layout.number(row, "power", cells.POWER)
     if facts.mig:
         note = f"{path}: MIG is on: the power readings are the whole GPU's, a slice has none of its own"
         if note not in log.notices:
             log.notices.append(note)
+        if (facts.uuid or "").upper().startswith("MIG"):
+            power_w = None
     log.add(
         Reading(
             line=number,
             time_s=time_s,
             power_w=power_w,
-            sm_clock_mhz=row.number("clock", cells.CLOCK),
-            temperature_c=row.number("temperature", cells.TEMPERATURE),
-            memory_bytes=row.number("memory", cells.MEMORY),
-            limits=row.limits(),
+            sm_clock_mhz=layout.number(row, "clock", cells.CLOCK),
+            temperature_c=layout.number(row, "temperature", cells.TEMPERATURE),
+            memory_bytes=layout.number(row, "memory", cells.MEMORY),
+            limits=layout.limits(row),
         ),
         facts,
     )

@@ -12,6 +12,7 @@ from pfprofile.errors import InputError, UsageError
 from pfprofile.profile.importers import cells
 from pfprofile.profile.importers.base import ImportOptions
 from pfprofile.profile.importers.readings import Log, Reading
+from pfprofile.telemetry.resets import counter_rates
 from pfprofile.telemetry.trim import BusySpan, busy_span
 from pfprofile.telemetry.window import Floats
 from pfprofile.units import parse_duration
@@ -33,6 +34,11 @@ class Series:
     sm_clock_mhz: Floats
     temperature_c: Floats
     memory_bytes: Floats
+
+    @property
+    def level_w(self) -> Floats:
+        """Power to tell busy from idle by, W: the readings, or the counter's rates where there are none."""
+        return self.power_w if np.isfinite(self.power_w).any() else counter_rates(self.time_s, self.energy_j)
 
 
 def order(log: Log, options: ImportOptions, where: str, one_gpu: bool = False) -> dict[str, list[Reading]]:
@@ -155,7 +161,7 @@ def _trimmed(series: Mapping[str, Series], start_s: float, end_s: float, trim: b
     spans: dict[str, BusySpan] = {}
     for gpu, s in series.items():
         inside = (s.time_s >= start_s) & (s.time_s <= end_s)
-        if (span := busy_span(s.time_s[inside], s.power_w[inside])) is not None:
+        if (span := busy_span(s.time_s[inside], s.level_w[inside])) is not None:
             spans[gpu] = span
     thresholds = {gpu: span.threshold_w for gpu, span in spans.items()}
     if not spans:
