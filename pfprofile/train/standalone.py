@@ -121,6 +121,8 @@ def _module(trainer: Any) -> Any:
 
 def _load(trainer: Any, path: Path | None) -> int:
     """Go on from a checkpoint; the steps that are done, 0 without one. Raises InputError: it does not fit."""
+    from pickle import UnpicklingError
+
     import torch
 
     if path is None or not path.exists():
@@ -130,8 +132,8 @@ def _load(trainer: Any, path: Path | None) -> int:
         _module(trainer).load_state_dict(state["module"])
         trainer.optimizer.load_state_dict(state["optimizer"])
         return int(state["steps"])
-    except (KeyError, RuntimeError, ValueError, TypeError) as error:
-        first = str(error).strip().splitlines()[0]
+    except (KeyError, RuntimeError, ValueError, TypeError, EOFError, UnpicklingError) as error:
+        first = (str(error).strip().splitlines() or [""])[0][:200]
         raise InputError(f"{path}: not a checkpoint of this workload: {first}", "move it away to start over") from None
 
 
