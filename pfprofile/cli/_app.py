@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from pfprofile._version import __version__
 from pfprofile.cli._config import load_defaults
 from pfprofile.cli._output import say
 from pfprofile.errors import PfprofileError
@@ -91,14 +90,17 @@ app = typer.Typer(
 
 def _show_version(value: bool) -> None:
     if value:
-        typer.echo(f"pfprofile {__version__}")
+        from pfprofile.cli._version import environment
+
+        typer.echo("\n".join(environment()))
         raise typer.Exit
 
 
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and its environment."),
     ] = False,
 ) -> None:
     pass

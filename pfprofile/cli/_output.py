@@ -79,6 +79,14 @@ def print_csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> None
 Cells = Mapping[str, tuple[str, Callable[[Any], str]]]
 
 
+def stdout_width() -> int:
+    """Width of the terminal on stdout; COLUMNS, or 80, where there is none."""
+    wide = os.environ.get("COLUMNS", "")
+    if wide.isdigit() and int(wide) > 0:
+        return int(wide)
+    return os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else 80
+
+
 def print_table(rows: Sequence[Mapping[str, Any]], cells: Cells, *, title: str = "", caption: str = "") -> None:
     """A table on stdout as wide as the terminal (COLUMNS, or 80, where there is none). Missing values show as ``-``."""
     from rich import box
@@ -86,9 +94,7 @@ def print_table(rows: Sequence[Mapping[str, Any]], cells: Cells, *, title: str =
     from rich.table import Table
     from rich.text import Text
 
-    wide = os.environ.get("COLUMNS", "")
-    width = None if sys.stdout.isatty() else int(wide) if wide.isdigit() and int(wide) > 0 else 80
-    console = Console(width=width, highlight=False)
+    console = Console(width=None if sys.stdout.isatty() else stdout_width(), highlight=False)
     table = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", caption=caption or None,
                   caption_justify="left", show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))  # fmt: skip
     for name, (heading, _) in cells.items():

@@ -6,38 +6,44 @@ from typing import Annotated
 
 import typer
 
-from pfprofile.cli._output import Format, FormatOption, emit, print_json
+from pfprofile.cli._output import Cells, Format, FormatOption, emit, print_json
 
 HELP = "Print the column table or JSON Schema of a contract."
 EPILOG = "Example: pfprofile schema profile"
-_TEXT = {name: (name, str) for name in ("column", "type", "unit", "null", "description")}
-_FIELDS = {name: (name, str) for name in ("field", "type", "description")}
-_KEYS = {name: (name, str) for name in ("key", "must_agree", "description")}
+_TEXT: Cells = {name: (name, str) for name in ("column", "type", "unit", "null", "description")}
+_FIELDS: Cells = {name: (name, str) for name in ("field", "type", "description")}
+_KEYS: Cells = {name: (name, str) for name in ("key", "must_agree", "description")}
+#: contract → (module, its function that gives a table, the table's cells, its function that gives a JSON Schema or "")
+CONTRACTS: dict[str, tuple[str, str, Cells, str]] = {
+    "profile": ("pfprofile.profile.describe", "column_table", _TEXT, ""),
+    "metadata": ("pfprofile.profile.describe", "metadata_table", _KEYS, ""),
+    "model": ("pfprofile.model.document", "field_table", _FIELDS, "json_schema"),
+    "fit-report": ("pfprofile.model.contracts", "fit_report_table", _TEXT, ""),
+    "points": ("pfprofile.model.contracts", "point_table", _TEXT, ""),
+    "predictions": ("pfprofile.model.contracts", "prediction_table", _TEXT, ""),
+    "comparison": ("pfprofile.plan.compare.contract", "field_table", _FIELDS, "json_schema"),
+    "findings": ("pfprofile.profile.describe", "findings_table", _TEXT, ""),
+}
+
+
+def _names(incomplete: str) -> list[str]:
+    return [name for name in CONTRACTS if name.startswith(incomplete)]
 
 
 def command(
-    name: Annotated[str, typer.Argument(help="profile, metadata, model or comparison.")],
+    name: Annotated[str, typer.Argument(help=f"{', '.join(CONTRACTS)}.", autocompletion=_names)],
     fmt: FormatOption = Format.table,
 ) -> None:
     """Print a contract."""
+    from importlib import import_module
+
     from pfprofile.errors import UsageError, nearest
-    from pfprofile.model.document import field_table
-    from pfprofile.plan.compare.contract import field_table as comparison_table
-    from pfprofile.profile.describe import column_table, metadata_table
 
-    if name == "model" and fmt is Format.json:
-        from pfprofile.model.document import json_schema
-
-        print_json(json_schema())
-        return
-    if name == "comparison" and fmt is Format.json:
-        from pfprofile.plan.compare.contract import json_schema as comparison_schema
-
-        print_json(comparison_schema())
-        return
-    tables = {"profile": (column_table, _TEXT), "metadata": (metadata_table, _KEYS), "model": (field_table, _FIELDS),
-              "comparison": (comparison_table, _FIELDS)}  # fmt: skip
-    if name not in tables:
-        raise UsageError(f"no contract {name!r}{nearest(name, tables)}", f"known: {', '.join(tables)}")
-    rows, cells = tables[name]
-    emit(rows(), fmt, cells)
+    if name not in CONTRACTS:
+        raise UsageError(f"no contract {name!r}{nearest(name, CONTRACTS)}", f"known: {', '.join(CONTRACTS)}")
+    where, table, cells, schema = CONTRACTS[name]
+    module = import_module(where)
+    if schema and fmt is Format.json:
+        print_json(getattr(module, schema)())
+    else:
+        emit(getattr(module, table)(), fmt, cells)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
-from pfprofile.cli._output import Cells, Format, FormatOption, emit, print_json, say
+from pfprofile.cli._output import Cells, Format, FormatOption, emit, print_json, say, stdout_width
 from pfprofile.cli._schedule import print_schedule
 from pfprofile.units import format_bytes, format_clock, format_duration, format_energy, format_power
 
@@ -61,6 +63,10 @@ def _profile(artifact: Any, fmt: Format) -> None:
     profile = artifact.body
     say(headline(profile))
     emit(profile.rows(), fmt, _TRIALS, columns=profile.table.column_names)
+    if fmt is Format.table:
+        from pfprofile.report.terminal import profile_charts
+
+        _draw(profile_charts, profile.rows())
 
 
 def _model(artifact: Any, fmt: Format) -> None:
@@ -69,11 +75,22 @@ def _model(artifact: Any, fmt: Format) -> None:
 
     model = load_model(artifact.path)
     if fmt is Format.table:
+        from pfprofile.report.terminal import model_charts
+
         typer.echo(as_text(artifact.path, model))
+        _draw(model_charts, model)
     elif fmt is Format.json:
         print_json([fit_report(artifact.path, model)])
     else:
         emit(parameter_rows(artifact.path, model), fmt, {})
+
+
+def _draw(charts: Callable[..., list[str]], what: Any) -> None:
+    """Bars below a table, in the terminal's width and characters."""
+    from pfprofile.report.blocks import can_show_blocks
+
+    for line in charts(what, stdout_width(), blocks=can_show_blocks(sys.stdout.encoding)):
+        typer.echo(line)
 
 
 def _schedule(artifact: Any, fmt: Format) -> None:

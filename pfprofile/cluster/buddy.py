@@ -148,6 +148,17 @@ class BuddyAllocator:
         """Addresses of the free blocks of exactly one order, ascending."""
         return sorted(self._free[order]) if 0 <= order <= self._top else []
 
+    def free_between(self, start: int, order: int) -> list[Block]:
+        """Free blocks inside the aligned 2^order GPUs from ``start`` on, smaller than these."""
+        found, end = [], start + (1 << order)
+        for level in range(order):
+            free = self._free[level]
+            if len(free) << level < end - start:
+                found += [Block(level, at) for at in sorted(free) if start <= at < end]
+            else:
+                found += [Block(level, at) for at in range(start, end, 1 << level) if at in free]
+        return found
+
     def addresses(self, node: int) -> list[int]:
         """Where blocks that lie in one node may start."""
         out = list(range(node * self.block, (node + 1) * self.block))

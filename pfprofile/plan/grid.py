@@ -13,10 +13,8 @@ from pfprofile.cluster.speed_table import SpeedTable
 from pfprofile.policy.base import Job
 from pfprofile.policy.hulls import STEPS_PER_OCTAVE, grid_index, grid_price, ladder, price_breaks
 
-#: above so many jobs the grid is coarser: four steps an octave, two, one, one in two octaves, one in four
-COARSER_ABOVE = (300, 600, 900, 3000)
-#: so many prices are then tried between the one that is chosen and the next lower one
-BETWEEN = 3
+#: above so many jobs the grid has two steps an octave instead of four
+COARSER_ABOVE = 300
 #: prices that change the energy of everybody's best by less than this are left out
 LEAST_CHANGE = 0.005
 
@@ -37,9 +35,7 @@ def price_grid(jobs: Sequence[Job]) -> list[float]:
         return [0.0]
     first, last = grid_index(min(breaks)), grid_index(max(breaks))
     assert first is not None and last is not None
-    step = STEPS_PER_OCTAVE // 4
-    for many in COARSER_ABOVE:
-        step *= 2 if len(jobs) > many else 1
+    step = STEPS_PER_OCTAVE // (4 if len(jobs) <= COARSER_ABOVE else 2)
     work = {key: math.fsum(amounts) for key, amounts in kinds.items()}
 
     def energy_j(index: int | None) -> float:
@@ -54,11 +50,3 @@ def price_grid(jobs: Sequence[Job]) -> list[float]:
     spread_j = top_j - bottom_j
     inside = [k for k in indices if LEAST_CHANGE < (energy_j(k) - bottom_j) / spread_j < 1.0 - LEAST_CHANGE]
     return [0.0, *(grid_price(k) for k in inside), grid_price(end)]
-
-
-def between(prices: Sequence[float], position: int) -> list[float]:
-    """Prices between a grid point and the one below it, where the grid is coarse; none where it is fine."""
-    low, high = grid_index(prices[position - 1]) if position else None, grid_index(prices[position])
-    if low is None or high is None or high - low <= STEPS_PER_OCTAVE:
-        return []
-    return [grid_price(low + (high - low) * k // (BETWEEN + 1)) for k in range(1, BETWEEN + 1)]

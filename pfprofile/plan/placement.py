@@ -22,7 +22,7 @@ class Placer:
         partial: nodes with both tenants and free GPUs.
     """
 
-    __slots__ = ("_tenants", "_used", "blocks", "busy", "nodes_on", "partial", "pool", "tree")
+    __slots__ = ("_names", "_tenants", "_used", "blocks", "busy", "nodes_on", "partial", "pool", "tree")
 
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
@@ -30,6 +30,7 @@ class Placer:
         self.blocks: dict[int, Block] = {}
         self._tenants: dict[int, int] = {}  # start address → tenant
         self._used = [0] * pool.n_nodes
+        self._names: dict[int, tuple[str, ...]] = {}  # of a node's GPUs, as they are asked for
         self.nodes_on = 0
         self.busy = 0
         self.partial: set[int] = set()
@@ -39,6 +40,7 @@ class Placer:
         twin = Placer.__new__(Placer)
         twin.pool, twin.tree = self.pool, self.tree.copy()
         twin.blocks, twin._tenants, twin._used = dict(self.blocks), dict(self._tenants), list(self._used)
+        twin._names = self._names
         twin.nodes_on, twin.busy, twin.partial = self.nodes_on, self.busy, set(self.partial)
         return twin
 
@@ -99,9 +101,14 @@ class Placer:
 
     def gpus(self, tenant: int) -> tuple[str, ...]:
         """A tenant's GPUs as ``node:index``."""
-        names = self.pool.node_names
-        spans = self.tree.spans(self.blocks[tenant])
-        return tuple(f"{names[node]}:{i}" for node, first, count in spans for i in range(first, first + count))
+        out: tuple[str, ...] = ()
+        for node, first, count in self.tree.spans(self.blocks[tenant]):
+            names = self._names.get(node)
+            if names is None:
+                node_name = self.pool.node_names[node]
+                names = self._names[node] = tuple(f"{node_name}:{i}" for i in range(self.pool.gpus_per_node))
+            out += names[first : first + count]
+        return out
 
     # ── making room ──
 
@@ -132,7 +139,11 @@ class Placer:
 
     def least_used(self) -> int:
         """The partly used node with the fewest GPUs in use."""
-        return min(self.partial, key=lambda node: (self._used[node], node))
+        used, fewest, found = self._used, self.pool.gpus_per_node, -1
+        for node in self.partial:
+            if used[node] < fewest or (used[node] == fewest and node < found):
+                fewest, found = used[node], node
+        return found
 
     def used(self, node: int) -> int:
         """GPUs of a node with a tenant."""
@@ -170,12 +181,7 @@ class Placer:
         """Move ``tenants`` out of the aligned region around ``free_half``; undone if one finds no other place."""
         tree = self.tree
         region = free_half >> order << order
-        fenced = [
-            Block(level, start)
-            for level in range(order)
-            for start in tree.free_starts(level)
-            if region <= start < region + (1 << order)
-        ]
+        fenced = tree.free_between(region, order)
         for block in fenced:
             tree.take(block)
         old = {t: self.blocks[t] for t in tenants}

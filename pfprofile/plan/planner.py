@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pfprofile.cluster.nodes import Cluster
 from pfprofile.errors import InfeasibleError
 from pfprofile.plan.bounds import least_energy_j, preemptive_bound_s
+from pfprofile.plan.crossing import StaticEnergy, first_within
 from pfprofile.plan.feasibility import check_deadlines_alone, check_power_floor, missed_deadline
 from pfprofile.plan.fixed import Choices, fixed_choices
-from pfprofile.plan.grid import between, price_grid
+from pfprofile.plan.grid import COARSER_ABOVE, price_grid
 from pfprofile.plan.oneshot import FixedPolicy
 from pfprofile.plan.outcome import Options, Outcome, Seat
 from pfprofile.plan.simulator import simulate
@@ -102,6 +103,7 @@ class Trial:
         price: λ, s/J.
         missed: a job that misses its deadline, and its finish.
         fixed: the choices for good, where the schedule never reallocates.
+        outcome: the schedule itself with its segments, where it was kept.
     """
 
     avg_jct_s: float
@@ -109,6 +111,7 @@ class Trial:
     price: float
     missed: tuple[int, float] | None
     fixed: Choices | None = None
+    outcome: Outcome | None = None
 
 
 def make_plan(jobs: Sequence[Job], cluster: Cluster, limits: Limits, policy: str = "pfprofile") -> Plan:
@@ -123,7 +126,7 @@ def make_plan(jobs: Sequence[Job], cluster: Cluster, limits: Limits, policy: str
     draws = ModelDraws(limits.seed)
     priced = takes(policy, "energy_price")
     chosen, trials = _search(jobs, cluster, limits, policy, draws)
-    outcome = _run(jobs, cluster, limits, policy, chosen.price, fixed=chosen.fixed, record=True)
+    outcome = chosen.outcome or _run(jobs, cluster, limits, policy, chosen.price, fixed=chosen.fixed, record=True)
     bound_s = preemptive_bound_s(jobs, cluster.n_gpus, limits.budget_j, limits.start_s)
     return Plan(
         outcome, jobs, cluster, limits, policy, chosen.price if priced else None, spread_of(outcome, draws),
@@ -143,16 +146,39 @@ def _search(
 
     priced = takes(policy, "energy_price") and limits.budget_j is not None
     prices = price_grid(jobs) if priced else [0.0]
-    trials = [attempt(price) for price in prices]
-    first = next((i for i, t in enumerate(trials) if _within(t, limits)), 0)
-    finer = between(prices, first) if priced else []
-    if finer:
-        # Only what is no faster than all lower prices may be taken: so a larger budget still never takes longer.
-        fastest_s = max(t.avg_jct_s for t in trials[:first])
-        trials += [t for t in map(attempt, finer) if t.avg_jct_s >= fastest_s]
+    tried: dict[int, Trial] = {}
+    if len(prices) > 1 and len(jobs) > COARSER_ABOVE and all(math.isinf(job.deadline_s) for job in jobs):
+        found, tried = _cross(jobs, cluster, limits, policy, draws, prices)
+        if found is not None:
+            return found, list(tried.values())
+    trials = [tried.get(i) or attempt(price) for i, price in enumerate(prices)]
     if policy == "pfprofile" and len(jobs) <= SMALL and limits.power_cap_w is None and not limits.under_way:
         trials += [attempt(price, fixed) for price, fixed in fixed_choices(jobs, cluster, prices)]
     return _choose(trials, jobs, limits), trials
+
+
+def _cross(
+    jobs: Sequence[Job], cluster: Cluster, limits: Limits, policy: str, draws: ModelDraws, prices: Sequence[float]
+) -> tuple[Trial | None, dict[int, Trial]]:
+    """Many jobs under a budget: the first price of the grid that keeps it, and what was tried to find it."""
+    assert limits.budget_j is not None
+    static = StaticEnergy(jobs, [pool.n_gpus for pool in cluster.pools])
+    tried: dict[int, Trial] = {}
+
+    def within(k: int) -> bool:
+        outcome = _run(jobs, cluster, limits, policy, prices[k], record=True)
+        trial = tried[k] = _judge(outcome, limits, prices[k], draws)
+        if _within(trial, limits):
+            for other, before in tried.items():  # only the last one that fits may be the answer
+                tried[other] = replace(before, outcome=None)
+            tried[k] = replace(trial, outcome=outcome)
+            return True
+        return False
+
+    found = first_within(
+        lambda k: static.at(prices[k]), within, lambda k: tried[k].energy_j, limits.budget_j, len(prices)
+    )
+    return None if found is None else tried[found], tried
 
 
 def _within(trial: Trial, limits: Limits) -> bool:

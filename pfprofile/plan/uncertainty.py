@@ -8,10 +8,12 @@ followed; tests hold the result against simulations of the truth.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
 
 from pfprofile.cluster.speed_table import SpeedTable
 from pfprofile.plan.outcome import Outcome
@@ -78,20 +80,32 @@ def spread_of(outcome: Outcome, draws: ModelDraws) -> Spread:
     """
     count = len(outcome.jobs)
     own = np.zeros((count, draws.n_draws))  # time in segments
-    busy = np.zeros(count)
     gpu_j = np.zeros(draws.n_draws)
-    gpu_time, drawn_gpu_time = 0.0, np.zeros(draws.n_draws)
-    for segment in outcome.segments:
+    drawn_gpu_time = np.zeros(draws.n_draws)
+    spans = np.array([s.end_s - s.start_s for s in outcome.segments])
+    jobs = np.array([s.job for s in outcome.segments], dtype=np.int64)
+    tables: dict[int, tuple[SpeedTable, list[int]]] = {}
+    for i, segment in enumerate(outcome.segments):
         table = outcome.jobs[segment.job].job.tables[segment.pool]
+        tables.setdefault(id(table), (table, []))[1].append(i)
+    for table, rows in tables.values():
         time, power = draws.ratios(table)
-        k = segment.config.index
-        span = segment.end_s - segment.start_s
-        stretch = span * (time[:, k] if segment.kind == "run" else np.ones(draws.n_draws))
-        own[segment.job] += stretch
-        busy[segment.job] += span
-        gpu_j += segment.power_w * power[:, k] * stretch
-        gpu_time += segment.config.n * span
-        drawn_gpu_time += segment.config.n * stretch
+        segments = [outcome.segments[i] for i in rows]
+        config = np.array([s.config.index for s in segments])
+        runs = np.array([s.kind == "run" for s in segments])
+        span, job = spans[rows], jobs[rows]
+        run_s, pause_s = span * runs, span * ~runs
+        # Everything is linear in the drawn times: sums by job and configuration, times the draws.
+        shape = (count, time.shape[1])
+        own += coo_array((run_s, (job, config)), shape=shape).tocsr() @ time.T
+        own += np.bincount(job, pause_s, count)[:, None]
+        power_w = np.array([s.power_w for s in segments])
+        n_gpus = np.array([s.config.n for s in segments])
+        gpu_j += (time * power) @ np.bincount(config, power_w * run_s, shape[1])
+        gpu_j += power @ np.bincount(config, power_w * pause_s, shape[1])
+        drawn_gpu_time += time @ np.bincount(config, n_gpus * run_s, shape[1]) + float(n_gpus @ pause_s)
+    busy = np.bincount(jobs, spans, count)
+    gpu_time = math.fsum(s.config.n * (s.end_s - s.start_s) for s in outcome.segments)
     stretch_all = drawn_gpu_time / gpu_time if gpu_time > 0 else np.ones(draws.n_draws)
     energy_j = gpu_j + (outcome.idle_energy_j + outcome.node_energy_j) * stretch_all
     low, high = (1.0 - LEVEL) / 2.0, (1.0 + LEVEL) / 2.0

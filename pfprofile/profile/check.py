@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pfprofile.profile.data import Profile
@@ -20,6 +21,9 @@ CLOCK_TOLERANCE = 0.02
 LOW_CLOCK = 0.6
 #: GPUs of one job may differ by this share of their mean power
 WIDE_POWER_SPREAD = 0.25
+#: columns to carry over when a profile is split in two
+SPLIT = ("workload", "device_name", "precision", "n_gpus", "n_nodes", "local_batch", "accum_steps",
+         "requested_clock_mhz", "achieved_clock_mhz", "step_time_s", "power_w", "power_limit_w")  # fmt: skip
 
 Row = dict[str, Any]
 
@@ -49,13 +53,24 @@ def check_profile(profile: Profile, name: str = "PROFILE") -> list[Finding]:
     rows = profile.rows()
     if not rows:
         return [Finding("the profile has no rows", "all", "pfprofile sweep WORKLOAD")]
-    workload = str(rows[0]["workload"])
+    workload, imported = str(rows[0]["workload"]), profile.metadata.source == "imported"
     good = [row for row in rows if row["status"] == "ok" and row["step_time_s"] is not None]
     if not good:
         failed = f"{len(rows)} of {len(rows)} rows"
+        if imported:
+            again = f"pfprofile import FORMAT LOG --steps COUNT -o {name} --force"
+            return [Finding("no trial has a step time, which a fit needs", failed, again)]
         return [Finding("no trial ended well", failed, f"pfprofile sweep {workload} --retry-failed")]
     view = _View(profile, name, workload, rows, good)
-    return [finding for look in LOOKS for finding in look(view)]
+    found = [finding for look in LOOKS for finding in look(view)]
+    return [_joining(finding, name) for finding in found] if imported else found
+
+
+def _joining(finding: Finding, name: str) -> Finding:
+    """What a sweep would add to its own profile, another imported run adds to an imported one."""
+    if not finding.next_command.startswith("pfprofile sweep "):
+        return finding
+    return replace(finding, next_command=f"pfprofile merge {name} ANOTHER-RUN.parquet -o joined.parquet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +105,12 @@ def _identity(v: _View) -> Iterator[Finding]:
         if len(values) > 1:
             yield Finding(f"{len(values)} values of {column} in one profile; a model is fitted to one",
                           f"{column}: {', '.join(map(str, values[:3]))}",
-                          f"pfprofile import table {v.name} --where {column}={values[0]}")  # fmt: skip
+                          f"pfprofile import table {v.name} --where {column}={_quoted(values[0])} "
+                          + " ".join(f"--map {name}={name}" for name in SPLIT))  # fmt: skip
+
+
+def _quoted(value: Any) -> str:
+    return shlex.quote(str(value))
 
 
 def _failures(v: _View) -> Iterator[Finding]:

@@ -34,3 +34,13 @@ def headline(profile: Profile) -> str:
     failed = profile.n_rows - profile.ok().n_rows
     trials = f"{profile.n_rows} trials" + (f", {failed} failed" if failed else "")
     return f"{words[0]} on {words[1]}, {words[2]}, {trials}, {profile.metadata.source}"
+
+
+def findings_table() -> list[dict[str, Any]]:
+    """One row a column of ``check --format json|csv``."""
+    told = {
+        "what": "what is doubtful, in words",
+        "where": "the rows, column or part of the file that it stands in",
+        "next_command": "what to type next",
+    }
+    return [{"column": k, "type": "string", "unit": "", "null": "no", "description": v} for k, v in told.items()]

@@ -57,6 +57,11 @@ def words(axis: str, item: float | None) -> str:
     return f"batch {item:g}" if axis == "batch" else f"{item:g} GPU{'' if item == 1 else 's'}"
 
 
+def short_words(axis: str, item: float | None) -> str:
+    """The same beside the end of a line, where there is little room."""
+    return "unlocked" if axis == "clock" and item is None else words(axis, item)
+
+
 def shown_axes(rows: list[dict[str, Any]]) -> list[str]:
     """Axes worth a heading for these trials: the limit only where it varies."""
     limits = {row["power_limit_w"] for row in rows} - {None}

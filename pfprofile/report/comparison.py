@@ -94,6 +94,7 @@ def _trace(runs: Sequence[Run], trace: str, key: str) -> Group:
     seeds = len({run.seed for run in mine})
     spread = "; whiskers reach from the lowest to the highest seed" if seeds > 1 else ""
     intro = f"Lower left is better. Each mark is one setting of a policy's knob, the mean over seeds{spread}."
+    intro += " The lines join the settings that no other one of the policy beats in both; the others are faint."
     return Group(f"Energy and JCT on {trace}", intro if seeds > 1 else intro.replace(", the mean over seeds", ""),
                  panels=(jct_panel(mine, trace, key),))  # fmt: skip
 

@@ -88,4 +88,6 @@ def _comparison(artifact: Artifact) -> list[Finding]:
     if not clamped:
         return []
     text = f"{len(clamped)} ratios stand at the end of a curve, not between its points"
-    return [Finding(text, "equal_energy", "pfprofile compare with more knobs")]
+    policy, trace = clamped[0].get("policy", "POLICY"), clamped[0].get("trace") or "TRACE"
+    again = f"pfprofile compare --trace {trace} --knob {policy}.PARAMETER=V1,V2"
+    return [Finding(text, "equal_energy", again)]

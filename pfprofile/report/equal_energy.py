@@ -1,26 +1,34 @@
-"""JCT ratios at equal energy as dots, one row a baseline."""
+"""JCT ratios at equal energy as dots, one row a pair of policies, one dot a setting of the baseline."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import median
+from typing import TYPE_CHECKING
 
 from pfprofile.report.comparison_file import EqualEnergy
 from pfprofile.report.parts import Panel, shorten
 from pfprofile.report.svg import WIDE, canvas, to_svg
 from pfprofile.report.theme import color
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 MOST_ROWS = 40
+#: ratios that differ by more than this factor are drawn on a logarithmic axis
+WIDE_RANGE = 5.0
 
 
 def equal_energy_panel(rows: Sequence[EqualEnergy], key: str) -> Panel:
     """The picture; unclamped ratios are full dots, clamped ones hollow."""
     title = "Ratio of average JCT at equal energy"
     grouped: dict[str, list[EqualEnergy]] = {}
+    several = len({row.trace for row in rows}) > 1
     for row in rows:
         if row.jct_ratio is not None:
-            where = f" · {row.trace}" if row.trace else ""
-            grouped.setdefault(f"{row.policy} against {row.baseline}{where}", []).append(row)
+            where = f" · {row.trace}" if several and row.trace else ""
+            # A baseline's settings (after the colon) are dots of one row.
+            grouped.setdefault(f"{row.policy} against {row.baseline.partition(':')[0]}{where}", []).append(row)
     if not grouped:
         return Panel(title, "No ratio is known: the curves share no energy.", wide=True)
     order = sorted(grouped, key=lambda name: (_typical(grouped[name]), name))[-MOST_ROWS:]
@@ -47,9 +55,21 @@ def equal_energy_panel(rows: Sequence[EqualEnergy], key: str) -> Panel:
     axes.spines["left"].set_visible(False)
     axes.grid(True, axis="x")
     axes.margins(x=0.06)
+    known = [row.jct_ratio for own in grouped.values() for row in own if row.jct_ratio]
+    if known and max(known) > WIDE_RANGE * min(known):
+        _log_scale(axes)
     axes.set_xlabel("JCT of the other ÷ JCT of this policy")
     description = "; ".join(reversed(summary)) + "."
     return Panel(title, description, to_svg(figure, key, title, description), wide=True)
+
+
+def _log_scale(axes: Axes) -> None:
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 def _typical(rows: Sequence[EqualEnergy]) -> float:

@@ -1,4 +1,4 @@
-"""Average JCT against energy: one line a policy and clock rule, one mark a knob."""
+"""Average JCT against energy: one mark a setting of a policy's knob, a line through those that are worth choosing."""
 
 from __future__ import annotations
 
@@ -77,25 +77,52 @@ def jct_panel(runs: Sequence[Run], trace: str, key: str) -> Panel:
     for index, trail in enumerate(trails):
         role = category(policies.index(trail.policy))
         _draw(axes, trail, role, SHAPES[index % len(SHAPES)], per_e, scale.unit_s)
-        last = trail.spots[-1]
+        last = front_of(trail)[0][-1]
         ends.append((last.energy_j[0] / per_e, last.jct_s[0] / scale.unit_s, trail.label, role,
                      trail.policy == OURS))  # fmt: skip
     axes.margins(0.05)
+    above = _clip(axes, trails, scale.unit_s)
     axes.set_xlabel(f"energy ({unit_e})")
     axes.set_ylabel(f"average JCT ({scale.name})")
     _labels(axes, ends)
     description = _describe(trails)
+    if above:
+        description += f" {above} settings that others beat lie above the picture."
     return Panel(title, description, to_svg(figure, key, title, description), wide=True)
 
 
+def front_of(trail: Trail) -> tuple[list[Spot], list[Spot]]:
+    """The settings that no other one of the policy beats in both energy and JCT, by ascending energy; and the rest."""
+    front: list[Spot] = []
+    rest: list[Spot] = []
+    for spot in trail.spots:
+        better = not front or spot.jct_s[0] < front[-1].jct_s[0]
+        (front if better else rest).append(spot)
+    return front, rest
+
+
+def _clip(axes: Axes, trails: Sequence[Trail], per_t: float) -> int:
+    """Keep settings that nobody would choose from squeezing the lines; returns how many lie above the picture."""
+    worth = max(spot.jct_s[2] for trail in trails for spot in front_of(trail)[0])
+    top_s = worth * 1.3
+    above = sum(spot.jct_s[0] > top_s for trail in trails for spot in front_of(trail)[1])
+    if above:
+        axes.set_ylim(top=top_s / per_t)
+    return above
+
+
 def _draw(axes: Axes, trail: Trail, role: str, shape: str, per_e: float, per_t: float) -> None:
-    x = [spot.energy_j[0] / per_e for spot in trail.spots]
-    y = [spot.jct_s[0] / per_t for spot in trail.spots]
     ours = trail.policy == OURS
-    for spot, at_x, at_y in zip(trail.spots, x, y, strict=True):
+    front, rest = front_of(trail)
+    for spot in front:
+        at_x, at_y = spot.energy_j[0] / per_e, spot.jct_s[0] / per_t
         if spot.jct_s[1] < spot.jct_s[2]:
             axes.plot([at_x, at_x], [v / per_t for v in spot.jct_s[1:]], color=color(role), linewidth=0.8, alpha=0.7)
             axes.plot([v / per_e for v in spot.energy_j[1:]], [at_y, at_y], color=color(role), linewidth=0.8, alpha=0.7)
+    if rest:
+        axes.plot([s.energy_j[0] / per_e for s in rest], [s.jct_s[0] / per_t for s in rest], shape, color=color(role),
+                  markersize=4, alpha=0.35, gid="mark-dominated")  # fmt: skip
+    x, y = [s.energy_j[0] / per_e for s in front], [s.jct_s[0] / per_t for s in front]
     axes.plot(x, y, color=color(role), linewidth=2.2 if ours else 1.2, marker=shape, markersize=7 if ours else 5.5,
               markeredgewidth=0.7, markeredgecolor=color("surface"), gid="mark-policy",
               zorder=3 if ours else 2)  # fmt: skip

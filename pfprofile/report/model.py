@@ -14,9 +14,8 @@ from pfprofile.report.curve_panels import curve_panels
 from pfprofile.report.curves import curves_of, cut_of_domain, known_values
 from pfprofile.report.front import front_group
 from pfprofile.report.parts import Columns, Group, Section, spread_evenly, table
-from pfprofile.report.profile import derived
 from pfprofile.report.residuals import residual_group
-from pfprofile.report.slices import cut
+from pfprofile.report.slices import cut, derived
 from pfprofile.units import format_power
 
 _PARAMETERS: Columns = {

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from pfprofile.profile import Profile
 from pfprofile.report.axes import shown_axes
 from pfprofile.report.parts import Columns, DataTable, Group, Section, enumerate_words, table
 from pfprofile.report.slice_panels import panels_of
-from pfprofile.report.slices import Slice, cut
+from pfprofile.report.slices import Slice, cut, derived
 from pfprofile.units import format_bytes, format_clock, format_duration, format_energy, format_power
 
 _TRIALS: Columns = {
@@ -32,6 +33,16 @@ _TRIALS: Columns = {
 }
 
 
+_ALONE: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
+    ("step_time_s", "Step time", format_duration),
+    ("throughput_per_s", "Throughput", lambda v: f"{v:.4g} /s"),
+    ("power_w", "Power of one GPU", format_power),
+    ("energy_j", "Energy of the window", format_energy),
+    ("energy_per_sample_j", "Energy a sample", format_energy),
+    ("achieved_clock_mhz", "Achieved clock", format_clock),
+)
+
+
 def section(profile: Profile, file_name: str, prefix: str) -> Section:
     """The profile's part of a report."""
     rows = [derived(row) for row in profile.rows()]
@@ -50,15 +61,6 @@ def section(profile: Profile, file_name: str, prefix: str) -> Section:
     )
 
 
-def derived(row: dict[str, Any]) -> dict[str, Any]:
-    """A trial with throughput (samples/s) and energy a sample (J), null where they cannot be known."""
-    samples = row["n_gpus"] * row["local_batch"] * row["accum_steps"]
-    time_s, power_w = row["step_time_s"], row["power_w"]
-    rate = samples / time_s if time_s else None
-    energy = row["n_gpus"] * power_w / rate if rate and power_w is not None else None
-    return {**row, "throughput_per_s": rate, "energy_per_sample_j": energy}
-
-
 def _name(profile: Profile) -> str:
     words = [" + ".join(map(str, profile.unique(c))) for c in ("workload", "device_name", "precision")]
     return f"{words[0]} on {words[1]}, {words[2]}" if profile.n_rows else "empty profile"
@@ -66,7 +68,11 @@ def _name(profile: Profile) -> str:
 
 def _facts(profile: Profile, rows: list[dict[str, Any]], ok: list[dict[str, Any]]) -> list[tuple[str, str]]:
     meta = profile.metadata
-    facts = [("Trials", f"{len(rows)}" + (f", {len(rows) - len(ok)} failed" if len(ok) < len(rows) else ""))]
+    failed = sum(row["status"] != "ok" for row in rows)
+    untimed = len(rows) - len(ok) - failed
+    words = [f"{len(rows)}", *([f"{failed} failed"] if failed else []),
+             *([f"{untimed} without a step time"] if untimed else [])]  # fmt: skip
+    facts = [("Trials", ", ".join(words))]
     for column, name in (("n_gpus", "GPUs"), ("local_batch", "Batch per GPU")):
         values = sorted({row[column] for row in rows})
         if values:
@@ -80,6 +86,8 @@ def _facts(profile: Profile, rows: list[dict[str, Any]], ok: list[dict[str, Any]
             facts.append((name, value))
     if meta.power_limit_w is not None:
         facts.append(("Power limit", format_power(meta.power_limit_w)))
+    if len(rows) == 1:  # no line can be drawn through it: its numbers are the picture
+        facts += [(heading, show(rows[0][name])) for name, heading, show in _ALONE if rows[0][name] is not None]
     if meta.replayed_from:
         facts.append(("Replayed from", str(meta.replayed_from.get("name", "a recording"))))
     return facts

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pfprofile.report.axes import NAMES, value, words
+from pfprofile.report.axes import NAMES, short_words, value
 from pfprofile.report.lines import Line, Mark, draw_failures, draw_lines, label_ends
 from pfprofile.report.parts import Panel
 from pfprofile.report.slices import Slice, fewest_nodes
@@ -118,7 +118,7 @@ def _panel(part: Slice, quantity: Quantity, prefix: str) -> Panel:
         role = clock_role(item, *part.clocks_mhz) if part.line_axis == "clock" else category(index)
         marks = marks_of(rows, part, quantity, scale)
         if marks:
-            lines.append(Line(words(part.line_axis, item), role, marks))
+            lines.append(Line(short_words(part.line_axis, item), role, marks))
     figure, axes = panel_canvas(unit)
     draw_lines(axes, lines)
     scale_axes(axes, part.axis, quantity)

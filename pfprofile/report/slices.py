@@ -62,6 +62,15 @@ class Slice:
         return table(f"The numbers: {self.title[0].lower()}{self.title[1:]}", rows, _POINT)
 
 
+def derived(row: dict[str, Any]) -> dict[str, Any]:
+    """A trial with throughput (samples/s) and energy a sample (J), null where they cannot be known."""
+    samples = row["n_gpus"] * row["local_batch"] * row["accum_steps"]
+    time_s, power_w = row["step_time_s"], row["power_w"]
+    rate = samples / time_s if time_s else None
+    energy = row["n_gpus"] * power_w / rate if rate and power_w is not None else None
+    return {**row, "throughput_per_s": rate, "energy_per_sample_j": energy}
+
+
 def cut(rows: Sequence[dict[str, Any]], axis: str) -> Slice:
     """The cut along ``axis`` that shows most: every other axis is held where the most distinct trials are."""
     ok = [row for row in rows if row["status"] == "ok" and row["step_time_s"]]
@@ -158,7 +167,7 @@ def _intro(
 
 def _nothing(axis: str, distinct: set[float | None], any_ok: bool) -> str:
     if not any_ok:
-        return "No trial ended well, so there is nothing to draw."
+        return "No trial ended well with a step time, so there is nothing to draw."
     name = NAMES[axis]
     if not distinct:
         return f"The {name.what} was neither locked nor recorded. To see this axis: {name.how}."

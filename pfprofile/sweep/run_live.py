@@ -63,7 +63,7 @@ def sweep_live(request: SweepRequest, reporter: Reporter) -> Outcome:
         raise UsageError(
             "--command is started once, not by a launcher of its own (RANK is set)", "let the command use {n_nodes}"
         )
-    subject_of = own_command(request, reporter) if request.command is not None else _workload(request, place)
+    subject_of = own_command(request, reporter) if request.command is not None else _workload(request, reporter, place)
     with _opened(request) as device, interruptible():
         if place is not None and place.node:
             return _follow(request, reporter, device, place)
@@ -88,7 +88,7 @@ def sweep_live(request: SweepRequest, reporter: Reporter) -> Outcome:
 Opening = Callable[[Device], AbstractContextManager[Subject]]
 
 
-def _workload(request: SweepRequest, place: Place | None) -> Opening:
+def _workload(request: SweepRequest, reporter: Reporter, place: Place | None) -> Opening:
     """A zoo model or a class of one's own, trained by ranks of ours."""
     assert request.workload is not None
     spec = parse_workload(request.workload)
@@ -96,6 +96,8 @@ def _workload(request: SweepRequest, place: Place | None) -> Opening:
     @contextmanager
     def subject(device: Device) -> Iterator[Subject]:
         require_torch()
+        # Importing torch and building the network takes seconds to tens of seconds.
+        reporter.notice(f"starting {spec.name} on {device.name}")
         with Host(CPU_THREADS if device.kind == "cpu" else 0) as host:
             told = describe(host, spec, request.settings, device.kind)
             if device.kind == "cuda" and host.cuda_version is None and told["torch_device"] is None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import pytest
+from typer.testing import CliRunner
 
-from pfprofile.profile import write_profile
+from pfprofile.cli import app
+from pfprofile.profile import Profile, read_profile, write_profile
 
 
 @pytest.fixture
@@ -58,6 +61,20 @@ def test_check_names_the_next_command(cli, tmp_path, make_profile):
     commands = [row["next_command"] for row in json.loads(done.stdout)]
     assert any("--gpus 1,2,4" in c for c in commands)
     assert max(map(len, cli("check", "p.parquet").stdout.splitlines())) <= 80
+
+
+def test_the_command_that_splits_a_profile_runs(tmp_path, make_profile, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = make_profile(clocks=(810.0, 1410.0)).rows()
+    for row in rows[:3]:
+        row["device_name"] = "NVIDIA Other Toy"
+    write_profile(Profile.from_rows(rows, make_profile().metadata), tmp_path / "mixed.parquet")
+    found = json.loads(CliRunner().invoke(app, ["check", "mixed.parquet", "--format", "json"]).stdout)
+    command = next(row["next_command"] for row in found if "2 values of device_name" in row["what"])
+    words = shlex.split(command)
+    assert words[:1] == ["pfprofile"]
+    assert CliRunner().invoke(app, [*words[1:], "-o", "part.parquet"]).exit_code == 0
+    assert read_profile(tmp_path / "part.parquet").unique("device_name") == ["NVIDIA Other Toy"]
 
 
 def test_check_of_a_sound_schedule_and_of_tampered_ones(cli, tmp_path, schedule):

@@ -1,16 +1,21 @@
-"""The budget search: the grid, refinement where it is coarse, and that a larger budget never takes longer even then."""
+"""The budget search: the grid, and for many jobs the few prices of it that are simulated."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import pairwise
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pfprofile.errors import UsageError
-from pfprofile.plan import grid, planner
+from pfprofile.errors import InfeasibleError, UsageError
+from pfprofile.plan import planner
 from pfprofile.plan.bounds.static import static_problem
-from pfprofile.plan.grid import between, price_grid
+from pfprofile.plan.crossing import StaticEnergy, first_within
+from pfprofile.plan.grid import price_grid
 from pfprofile.plan.oneshot import one_shot
 from pfprofile.plan.planner import Limits, make_plan
 from pfprofile.policy.hulls import grid_index
@@ -21,24 +26,80 @@ from tests.plan.cases import CLUSTER, make_jobs
 def test_the_grid_depends_on_the_jobs_and_gets_coarser_with_many() -> None:
     few, many = price_grid(make_jobs(1, 40, 10.0)), price_grid(make_jobs(1, 1000, 10.0))
     assert few[0] == many[0] == 0.0 and few == sorted(few) and many == sorted(many)
-    assert len(many) < len(few) / 3
+    assert len(many) <= len(few) / 2 + 2
     assert all(isinstance(grid_index(price), int) for price in few[1:])
-    assert between(few, 2) == [] and len(between(many, 2)) == 3
-    low, high = many[1], many[2]
-    assert all(low < price < high for price in between(many, 2))
 
 
-def test_a_coarse_grid_is_refined_and_still_monotone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grid, "COARSER_ABOVE", (0, 0, 0, 9999))
-    jobs = make_jobs(12, 20, 120.0)
-    free = make_plan(jobs, CLUSTER, Limits()).outcome
-    before, used = math.inf, []
-    for share in (0.75, 0.8, 0.85, 0.9, 0.95, 1.0):
-        plan = make_plan(jobs, CLUSTER, Limits(budget_j=share * free.energy_j))
-        assert plan.outcome.avg_jct_s <= before and plan.outcome.energy_j <= share * free.energy_j
+@pytest.mark.parametrize("gap_s", [0.0, 120.0])
+def test_many_jobs_need_few_simulations_and_get_what_the_whole_grid_gives(
+    monkeypatch: pytest.MonkeyPatch, gap_s: float
+) -> None:
+    jobs = make_jobs(12, 40, gap_s)
+    prices = price_grid(jobs)
+    runs = [planner._run(jobs, CLUSTER, Limits(), "pfprofile", price, record=False) for price in prices]
+    energies, jcts = [run.energy_j for run in runs], [run.avg_jct_s for run in runs]
+    monkeypatch.setattr(planner, "COARSER_ABOVE", 0)
+    asked: list[float] = []
+    run = planner._run
+
+    def counted(*args: Any, **given: Any) -> Any:
+        asked.append(args[4])
+        return run(*args, **given)
+
+    monkeypatch.setattr(planner, "_run", counted)
+    before, counts = math.inf, []
+    for share in (0.86, 0.9, 0.95, 1.0):
+        budget_j = share * energies[0]
+        asked.clear()
+        plan = make_plan(jobs, CLUSTER, Limits(budget_j=budget_j))
+        position = prices.index(plan.energy_price)
+        assert plan.outcome.energy_j == energies[position] <= budget_j
+        assert position == 0 or energies[position - 1] > budget_j
+        assert plan.outcome.avg_jct_s == jcts[position] <= before
+        assert [s.job for s in plan.outcome.segments]
         before = plan.outcome.avg_jct_s
-        used.append(plan.outcome.energy_j / (share * free.energy_j))
-    assert sum(used) / len(used) > 0.93
+        counts.append(len(asked))
+    assert max(counts) <= 9 < len(prices) / 2
+
+
+def test_many_jobs_without_enough_energy_are_told_the_least(monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = make_jobs(12, 20, 120.0)
+    with pytest.raises(InfeasibleError) as whole:
+        make_plan(jobs, CLUSTER, Limits(budget_j=1e3))
+    monkeypatch.setattr(planner, "COARSER_ABOVE", 0)
+    with pytest.raises(InfeasibleError) as found:
+        make_plan(jobs, CLUSTER, Limits(budget_j=1e3))
+    assert found.value.message == whole.value.message
+
+
+@given(
+    st.lists(st.floats(1.0, 1e6), min_size=1, max_size=40),
+    st.lists(st.floats(1.0, 1e6), min_size=40, max_size=40),
+    st.floats(0.5, 2e6),
+)
+def test_the_crossing_of_falling_energies_is_found(
+    energies: list[float], guesses: list[float], budget_j: float
+) -> None:
+    falling = sorted(energies, reverse=True)
+    asked: list[int] = []
+
+    def within(k: int) -> bool:
+        asked.append(k)
+        return falling[k] <= budget_j
+
+    found = first_within(guesses.__getitem__, within, falling.__getitem__, budget_j, len(falling))
+    assert found == next((k for k, energy in enumerate(falling) if energy <= budget_j), None)
+    assert len(asked) == len(set(asked))
+
+
+def test_the_guessed_energy_falls_with_its_price_as_the_simulated_does() -> None:
+    jobs = make_jobs(3, 60, 0.0)
+    static = StaticEnergy(jobs, [24])
+    prices = price_grid(jobs)
+    guessed = [static.at(price) for price in prices]
+    assert all(b <= a * (1 + 1e-9) for a, b in pairwise(guessed))
+    busy = [planner._run(jobs, CLUSTER, Limits(), "pfprofile", p, record=False).gpu_energy_j for p in prices]
+    assert all(0.6 < g / b < 1.7 for g, b in zip(guessed, busy, strict=True))
 
 
 def test_small_plans_price_everybody_at_every_event(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,6 +69,8 @@ def test_a_clean_profile_has_no_findings():
         (first(requested_clock_mhz=777.0, achieved_clock_mhz=777.0), {}, "777 MHz is not a clock", "--freqs auto"),
         (first(workload="other"), {}, "2 values of workload", "--where workload="),
         (lambda rows: None, {"source": "synthetic"}, "synthetic", "sweep"),
+        (only(local_batch=8), {"source": "imported"}, "one batch only (8)", "merge p.parquet ANOTHER-RUN.parquet"),
+        (every(step_time_s=None), {"source": "imported"}, "no trial has a step time", "--steps COUNT -o p.parquet"),
     ],
 )  # fmt: skip
 def test_each_doubt_names_the_next_command(change, metadata, what, command):

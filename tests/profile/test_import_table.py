@@ -106,6 +106,13 @@ def test_wide_tables_unpivot_and_zero_rates_mean_not_measured(tmp_path):
     assert "2 rows without a step time skipped" in done.notices[0]
 
 
+def test_a_sentence_in_brackets_is_no_value(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("t,p\n0.5,[Requested functionality has been deprecated]\n0.6,100\n")
+    rows = load(path, "step_time_s=t", "power_w=p").profiles[0].rows()
+    assert [r["power_w"] for r in rows] == [None, 100.0]
+
+
 def test_where_and_several_workloads(tmp_path):
     path = tmp_path / "many.csv"
     path.write_text("net,stage,t\na,0,0.1\nb,0,0.2\na,1,0.3\n")
@@ -126,7 +133,10 @@ def test_parquet_reads_like_csv(tmp_path):
     ("content", "words"),
     [
         (b"", "empty"), (b"a,b\n", "no rows"), (b"a,b\n1\n", "line 2: 1 fields, expected 2"),
-        (b"a,a\n1,2\n", "two columns"), (b"\xff\xfe\x00", "not a text file"), (b"t\n[N/A]\n", "no row has a step time"),
+        (b"a,a\n1,2\n", "two columns"),
+        (b"t,b\n1,2\nb,t\n3,4\n", "line 3 has another header: 'b,t', the file began with 't,b'"),
+        (b"t,b\n1,2\nt,b,c\n3,4,5\n", "line 3 has another header: 't,b,c'"),
+        (b"\xff\xfe\x00", "not a text file"), (b"t\n[N/A]\n", "no row has a step time"),
     ],
 )  # fmt: skip
 def test_damaged_files(tmp_path, content, words):

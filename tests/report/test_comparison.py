@@ -7,7 +7,7 @@ import pytest
 from pfprofile.errors import InputError
 from pfprofile.report.comparison import section
 from pfprofile.report.comparison_file import read_comparison
-from pfprofile.report.jct_curves import trails_of
+from pfprofile.report.jct_curves import front_of, trails_of
 from pfprofile.report.svg import drawing
 
 
@@ -38,6 +38,26 @@ def test_the_section_draws_each_trace_and_the_ratios(comparison_body, tmp_path):
     assert equal.panels[0].svg.count("mark-clamped") == 1
     assert "1 of 3 are clamped" in equal.intro
     assert len(runs.tables[0].rows) == 6
+
+
+def test_settings_that_others_beat_are_faint_marks_off_the_line(comparison_body, tmp_path):
+    ours = [run for run in comparison_body["runs"] if run["policy"] == "pfprofile"]
+    bad = [{**run, "knob": 9.0, "energy_j": run["energy_j"] * 1.01, "avg_jct_s": 3.6e5} for run in ours[:2]]
+    comparison_body["runs"] += bad
+    trail = trails_of(read(comparison_body, tmp_path).runs)[0]
+    front, rest = front_of(trail)
+    assert (len(front), len(rest)) == (2, 1)
+    panel = drawn(comparison_body, tmp_path).groups[0].panels[0]
+    assert panel.svg.count("mark-dominated") == 1
+    assert panel.description.endswith("1 settings that others beat lie above the picture.")
+
+
+def test_a_baselines_settings_are_dots_of_one_row(comparison_body, tmp_path):
+    row = {**comparison_body["equal_energy"][0], "clamped": False}
+    many = [{**row, "baseline": f"powerflow:{k}", "jct_ratio": 1.0 + k} for k in (0.1, 0.2, 0.3)]
+    part = drawn({**comparison_body, "equal_energy": many}, tmp_path)
+    assert "pfprofile against powerflow: 1.20× (1.10 to 1.30)." in part.groups[1].panels[0].description
+    assert len(part.groups[1].tables[0].rows) == 3
 
 
 def test_runs_without_energy_are_left_out_and_said(comparison_body, tmp_path):

@@ -18,9 +18,8 @@ from pfprofile.report.build import _profile_of
 from pfprofile.report.curves import curves_of, cut_of_domain
 from pfprofile.report.front import Work, front_group, pareto
 from pfprofile.report.model import section
-from pfprofile.report.profile import derived
 from pfprofile.report.residuals import residuals
-from pfprofile.report.slices import cut
+from pfprofile.report.slices import cut, derived
 from pfprofile.report.svg import drawing
 
 NAME = "a100-sxm4/resnet50"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pfprofile.profile import Profile
-from pfprofile.report.profile import derived, section
-from pfprofile.report.slices import cut
+from pfprofile.report.profile import section
+from pfprofile.report.slices import cut, derived
 from pfprofile.report.svg import drawing
 
 
@@ -107,6 +107,21 @@ def test_an_empty_profile_and_one_where_all_failed_are_words(make_profile):
     row = {**make_profile().rows()[0], "status": "failed", "step_time_s": None}
     failed = drawn(Profile.from_rows([row], metadata))
     assert "No trial ended well" in group(failed, "Against batch size").intro
+
+
+def test_a_single_trial_tells_its_numbers_without_a_picture(make_profile):
+    """An imported log is one trial: nothing can be drawn, and nothing has to be unfolded to read it."""
+    facts = dict(drawn(make_profile(gpus=(2,), batches=(16,), clocks=(1410.0,), source="imported")).facts)
+    assert facts["Trials"] == "1"
+    assert (facts["Step time"], facts["Power of one GPU"], facts["Throughput"]) == ("26.0 ms", "116.0 W", "1231 /s")
+    assert "Step time" not in dict(drawn(make_profile()).facts)
+    untimed = changed(make_profile(gpus=(2,), batches=(16,)), 0, step_time_s=None)
+    assert dict(drawn(untimed).facts)["Trials"] == "1, 1 without a step time"
+
+
+def test_unlocked_lines_have_a_name_that_fits(make_profile):
+    part = drawn(make_profile(batches=(8, 16), gpus=(1,)))
+    assert "unlocked" in group(part, "Against batch size").panels[0].svg
 
 
 def test_every_trial_stands_in_the_last_table(make_profile):

@@ -144,7 +144,8 @@ def test_without_permission_it_runs_unlocked_and_says_so(gpu):
     said = []
     outcome = live(device="auto", freqs="600,1410", reporter=Reporter(notice=said.append))
     assert [r["requested_clock_mhz"] for r in outcome.profile.rows()] == [None]
-    assert "no permission: everything runs at the default clock" in said[0]
+    assert said[0] == "starting faulty.py:Tiny on NVIDIA Test GPU"
+    assert "no permission: everything runs at the default clock" in said[1]
     assert device.audit == []
     with pytest.raises(HardwareError, match="no permission"):
         live(device="auto", freqs="600,1410", require_clocks=True, output=Path("q.parquet"))

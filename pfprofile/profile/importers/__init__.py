@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from pfprofile.errors import UsageError, nearest
-from pfprofile.profile.importers.base import Imported, Importer, ImportOptions
+from pfprofile.profile.importers.base import FLAGS, FinishedJob, Imported, Importer, ImportOptions
+from pfprofile.profile.importers.codecarbon import CodeCarbon
+from pfprofile.profile.importers.dcgmi import DcgmiDmon
+from pfprofile.profile.importers.exporter import DcgmExporter
+from pfprofile.profile.importers.mlperf import MlPerf
+from pfprofile.profile.importers.sacct import Sacct
+from pfprofile.profile.importers.smi import NvidiaSmi
+from pfprofile.profile.importers.smi_dmon import NvidiaSmiDmon
 from pfprofile.profile.importers.table import TableImporter
+from pfprofile.profile.importers.zeus import Zeus
 
-IMPORTERS: dict[str, Importer] = {importer.name: importer for importer in (TableImporter(),)}
+_ALL: tuple[Importer, ...] = (
+    TableImporter(), NvidiaSmi(), NvidiaSmiDmon(), DcgmiDmon(), DcgmExporter(), Zeus(), CodeCarbon(), MlPerf(), Sacct(),
+)  # fmt: skip
+IMPORTERS: dict[str, Importer] = {importer.name: importer for importer in _ALL}
 
 
 def importer(name: str) -> Importer:
@@ -16,4 +27,12 @@ def importer(name: str) -> Importer:
     return IMPORTERS[name]
 
 
-__all__ = ["IMPORTERS", "ImportOptions", "Imported", "Importer", "importer"]
+def refuse_foreign_options(chosen: Importer, options: ImportOptions) -> None:
+    """An option that means nothing to a format is refused. Raises UsageError, naming it and those that do."""
+    for name in options.given():
+        if name not in chosen.takes:
+            known = " ".join(FLAGS[n] for n in FLAGS if n in chosen.takes)
+            raise UsageError(f"{FLAGS[name]} means nothing to import {chosen.name}", f"it takes {known}")
+
+
+__all__ = ["IMPORTERS", "FinishedJob", "ImportOptions", "Imported", "Importer", "importer", "refuse_foreign_options"]

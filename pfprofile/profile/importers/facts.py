@@ -15,6 +15,19 @@ _MACHINE_FACTS = ("gpus_per_node", "default_clock_mhz", "supported_clocks_mhz", 
 FACTS = (*_WORKLOAD_FACTS, *_MACHINE_FACTS)
 
 
+def pairs(items: Sequence[str], option: str, example: str) -> dict[str, str]:
+    """``TARGET=VALUE`` strings of an option as a dict. Raises UsageError for another form, or a target given twice."""
+    pairs: dict[str, str] = {}
+    for item in items:
+        target, equals, value = (part.strip() for part in item.partition("="))
+        if not equals or not target or not value:
+            raise UsageError(f"{option} {item!r} is not TARGET=VALUE", f"write for example {option} {example}")
+        if target in pairs:
+            raise UsageError(f"{option}: {target} is given twice")
+        pairs[target] = value
+    return pairs
+
+
 def split_targets(constants: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Sort ``--set`` into column constants and metadata facts, each in its column's or key's type.
 

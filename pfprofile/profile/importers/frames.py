@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pfprofile.errors import InputError, UsageError, nearest
+from pfprofile.profile.importers.cells import is_unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,14 +72,26 @@ def _read_csv(path: Path) -> pd.DataFrame:
             if header is None:
                 header = cells
             elif cells != header:  # a repeated header is skipped, as concatenated files have them
+                if _is_other_header(cells, header):
+                    raise InputError(
+                        f"{path}: line {reader.line_num} has another header: {delimiter.join(cells)!r}, the file began "
+                        f"with {delimiter.join(header)!r}",
+                        "split the file there and import the parts one by one",
+                    )
                 if len(cells) != len(header):
                     raise InputError(f"{path}: line {reader.line_num}: {len(cells)} fields, expected {len(header)}")
-                rows.append([*(None if c in NULLS else c for c in cells), reader.line_num])
+                rows.append([*(None if c in NULLS or is_unknown(c) else c for c in cells), reader.line_num])
     except csv.Error as error:
         raise InputError(f"{path}: line {reader.line_num}: {error}") from None
     if header is None:
         raise InputError(f"{path}: empty")
     return pd.DataFrame(rows, columns=[*header, LINE], dtype=object)
+
+
+def _is_other_header(cells: list[str], header: list[str]) -> bool:
+    """Whether a row repeats names of the header, in another order or number, and holds no numbers."""
+    shared = {c for c in cells if c in header and c}
+    return 2 * len(shared) >= min(len(header), len(cells)) and not any(_is_number(c) for c in cells)
 
 
 def unpivot(frame: pd.DataFrame, spec: str, path: Path) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from pfprofile.errors import InputError, UsageError, nearest
 from pfprofile.profile.data import Profile
 from pfprofile.profile.importers import frames
 from pfprofile.profile.importers.base import Imported, ImportOptions
-from pfprofile.profile.importers.facts import metadata_from, split_targets
+from pfprofile.profile.importers.facts import metadata_from, pairs, split_targets
 from pfprofile.profile.rows import doubts_of
 from pfprofile.profile.schema import BY_NAME
 
@@ -31,11 +31,12 @@ class TableImporter:
 
     name = "table"
     summary = "any CSV or Parquet, by --map and --set"
+    takes = frozenset({"mapping", "constants", "where", "unpivot"})
 
     def read(self, paths: Sequence[Path], options: ImportOptions) -> Imported:
         """See `Importer.read`; several files are read as parts of one table."""
-        mapping = _pairs(options.mapping, "--map", "step_time_s=time")
-        columns, facts = split_targets(_pairs(options.constants, "--set", "n_gpus=1"))
+        mapping = pairs(options.mapping, "--map", "step_time_s=time")
+        columns, facts = split_targets(pairs(options.constants, "--set", "n_gpus=1"))
         for target in mapping:
             if target not in BY_NAME:
                 raise UsageError(f"--map: no profile column {target!r}{nearest(target, BY_NAME)}")
@@ -55,18 +56,6 @@ class TableImporter:
         return Imported(*_profiles(rows, facts, paths, notices))
 
 
-def _pairs(items: Sequence[str], option: str, example: str) -> dict[str, str]:
-    pairs: dict[str, str] = {}
-    for item in items:
-        target, equals, value = (part.strip() for part in item.partition("="))
-        if not equals or not target or not value:
-            raise UsageError(f"{option} {item!r} is not TARGET=VALUE", f"write for example {option} {example}")
-        if target in pairs:
-            raise UsageError(f"{option}: {target} is given twice")
-        pairs[target] = value
-    return pairs
-
-
 def _rows_of(
     path: Path, mapping: Mapping[str, str], constants: Mapping[str, Any], options: ImportOptions
 ) -> tuple[list[dict[str, Any]], list[str]]:
@@ -74,7 +63,7 @@ def _rows_of(
     if options.unpivot:
         frame = frames.unpivot(frame, options.unpivot, path)
     if options.where:
-        frame = frames.only(frame, list(_pairs(options.where, "--where", "network=bert").items()), path)
+        frame = frames.only(frame, list(pairs(options.where, "--where", "network=bert").items()), path)
     lines = [int(v) for v in frame[frames.LINE]]
     values = {target: _column(frame, target, text, path) for target, text in mapping.items()}
     rows, skipped = [], []
