@@ -170,7 +170,13 @@ def picture(trace: str) -> str:
 
 def page(body: Row, runs: Sequence[Row]) -> str:
     """docs/results.md."""
-    lines = [HEAD.format(command=body["command"], policies=body["policies"], rules=body["clock_rules"])]
+    lines = [
+        HEAD.format(
+            command=body["command"],
+            policies=body["policies"].replace(",", ", "),
+            rules=body["clock_rules"].replace(",", ", "),
+        )
+    ]
     lines += ["## fig10 beside its authors' results", "", *fig10_table(body["fig10_authors"]), "", FIG10]
     lines += ["## What was asked for", "", *demand_table(body["demands"]), ""]
     lines += ["## Average JCT of the baseline ÷ ours, at the baseline's energy", "", LIMITS["ratios"]]
