@@ -58,8 +58,8 @@ for many GPUs use them badly then, so the same trace is much less work (compare 
   with two limits, Themis's auction by its outcome, PowerFlow's algorithm by a third party's description. Each
   file in `pfprofile/policy/` says so.
 - All pay the same for a restart (30 s + 2·(log2 n + 1)), which is more than Gandiva's suspend-resume assumes.
-  AFS, Optimus, ElasticFlow and PowerFlow skip growth that its restart would eat up; ours moves jobs to empty
-  nodes, which they do not.
+  AFS, Optimus, ElasticFlow and PowerFlow skip growth that its restart would eat up; ours also
+  empties nodes by moving their jobs, which they do not.
 - Our policy prices everybody afresh at every event here.
 """,
 }
