@@ -34,7 +34,7 @@ Above 1: ours is better. Means over seeds ± half of the 95 % interval. ≥: for
 even at its fastest, whose JCT is taken. (< …): for some seed ours cannot use so little energy; its JCT at its
 least is taken, which flatters it, and the ratio is not counted. powerflow is compared at every one of its
 energy budgets: least, median, greatest; the greatest is at its tightest budget, where it runs jobs on one GPU
-at their slowest clock.
+at their slowest clock. In the figures below, faint dots are a sweep's points that another one beats in both.
 """,
     "range": """\
 PowerFlow's paper reports 1.57 to 3.39 times shorter average JCT at the same energy. Here that range is reached
