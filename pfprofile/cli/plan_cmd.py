@@ -33,6 +33,10 @@ def command(
     price: Annotated[float | None, typer.Option(help="Money a kWh.")] = None,
     carbon: Annotated[float | None, typer.Option(help="g CO2e a kWh.")] = None,
     placement: Annotated[bool, typer.Option("--placement", help="Show who sits where when most is busy.")] = False,
+    export: Annotated[
+        list[str] | None,
+        typer.Option("--export", help="Write it for slurm:DIR, kubernetes:DIR or csv:DIR; may be repeated."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the draws of the models' errors.")] = 0,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Schedule file; default schedule.json, replaced.")
@@ -50,6 +54,10 @@ def command(
     from pfprofile.units import parse_duration, parse_energy
 
     refuse_existing(output, force)
+    if export:
+        from pfprofile.plan.exports import check_targets
+
+        check_targets(export, force)
     check_policy(policy)
     request = Request(
         jobs, cluster, models, parse_limits(budget, power_cap, confidence, always_on=nodes_always_on, seed=seed),
@@ -61,8 +69,17 @@ def command(
         notice(text)
     body: dict[str, Any] = answer.body
     path = output or Path("schedule.json")
+    exported = []
+    if export:
+        from pfprofile.plan import exports
+
+        plan = answer.export_plan()
+        exported = [exports.export(plan, target) for target in export]
     write_schedule(body, path)
     print_schedule(body, fmt)
     if placement and fmt is Format.table:
         typer.echo(words.placement_view(body, answer.cluster))
     say(f"schedule written to {path}")
+    for folder in exported:
+        say(f"exported to {folder}: read {folder / 'README.md'}" if (folder / "README.md").exists()
+            else f"exported to {folder}")  # fmt: skip

@@ -21,6 +21,10 @@ CONTRACTS: dict[str, tuple[str, str, Cells, str]] = {
     "fit-report": ("pfprofile.model.contracts", "fit_report_table", _TEXT, ""),
     "points": ("pfprofile.model.contracts", "point_table", _TEXT, ""),
     "predictions": ("pfprofile.model.contracts", "prediction_table", _TEXT, ""),
+    "jobs": ("pfprofile.plan.contracts", "jobs_table", _FIELDS, "jobs_schema"),
+    "cluster": ("pfprofile.plan.contracts", "cluster_table", _FIELDS, "cluster_schema"),
+    "state": ("pfprofile.plan.contracts", "state_table", _FIELDS, "state_schema"),
+    "schedule": ("pfprofile.plan.contracts", "schedule_table", _FIELDS, "schedule_schema"),
     "comparison": ("pfprofile.plan.compare.contract", "field_table", _FIELDS, "json_schema"),
     "findings": ("pfprofile.profile.describe", "findings_table", _TEXT, ""),
 }

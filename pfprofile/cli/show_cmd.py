@@ -10,7 +10,7 @@ import typer
 
 from pfprofile.cli._output import Cells, Format, FormatOption, emit, print_json, say, stdout_width
 from pfprofile.cli._schedule import print_schedule
-from pfprofile.units import format_bytes, format_clock, format_duration, format_energy, format_power
+from pfprofile.units import format_bytes, format_clock, format_duration, format_power
 
 HELP = "Show a profile, model, schedule or comparison as a table; `show profiles` lists the shipped profiles."
 EPILOG = "Example: pfprofile show profiles/a100-sxm4/resnet50.parquet"
@@ -25,13 +25,6 @@ _TRIALS: Cells = {
     "power_w": ("power", format_power),
     "memory_peak_bytes": ("memory", format_bytes),
     "status": ("status", str),
-}
-_EQUAL_ENERGY: Cells = {
-    "baseline": ("baseline", str),
-    "policy": ("policy", str),
-    "energy_j": ("energy", format_energy),
-    "jct_ratio": ("JCT ratio", lambda v: f"{v:.2f}"),
-    "clamped": ("clamped", lambda v: "yes" if v else ""),
 }
 
 
@@ -98,7 +91,7 @@ def _schedule(artifact: Any, fmt: Format) -> None:
 
 
 def _comparison(artifact: Any, fmt: Format) -> None:
-    if fmt is Format.json:
-        print_json(artifact.body)
-    else:
-        emit(artifact.body["equal_energy"], fmt, _EQUAL_ENERGY)
+    from pfprofile.cli._comparison import print_comparison
+    from pfprofile.report.comparison_file import rows_to_print
+
+    print_comparison(artifact.body if fmt is Format.json else rows_to_print(artifact.body, artifact.path), fmt)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema, model_validator
 
-from pfprofile.cluster.checks import first_error, read_body
+from pfprofile.cluster.checks import first_error, no_bool, read_body
 from pfprofile.errors import InputError, UsageError
 from pfprofile.units import parse_duration
 
@@ -66,9 +66,15 @@ def seconds(value: Any) -> Any:
 
 
 #: Bounds far beyond any job (a century; 10¹⁸ samples; a billion GPUs) that keep sums and integers exact.
-Seconds = Annotated[float, BeforeValidator(seconds), Field(ge=0, le=3e9, allow_inf_nan=False)]
-Work = Annotated[float, Field(gt=0, le=1e18, allow_inf_nan=False)]
-Count = Annotated[int, Field(gt=0, le=10**9)]
+Seconds = Annotated[
+    float,
+    Field(ge=0, le=3e9, allow_inf_nan=False),
+    BeforeValidator(seconds),
+    BeforeValidator(no_bool),
+    WithJsonSchema({"type": ["number", "string"], "minimum": 0}),
+]
+Work = Annotated[float, Field(gt=0, le=1e18, allow_inf_nan=False), BeforeValidator(no_bool)]
+Count = Annotated[int, Field(gt=0, le=10**9), BeforeValidator(no_bool)]
 
 
 class JobFile(BaseModel):

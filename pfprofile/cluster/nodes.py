@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from pfprofile.cluster.checks import first_error, read_body
+from pfprofile.cluster.checks import first_error, no_bool, read_body
 from pfprofile.cluster.jobs import floor_power_of_two
 from pfprofile.errors import InputError
 from pfprofile.profile.places import device_slug
@@ -23,13 +23,17 @@ class NodesFile(BaseModel):
 
     name: Annotated[str, Field(min_length=1, description="group name; nodes are called name-0, name-1, …")]
     gpu: Annotated[str, Field(min_length=1, description="device name or slug, e.g. a100-sxm4")]
-    count: Annotated[int, Field(gt=0, description="number of nodes")]
-    gpus_per_node: Annotated[int, Field(gt=0, description="GPUs in one node")]
+    count: Annotated[int, Field(gt=0, le=10**6, description="number of nodes"), BeforeValidator(no_bool)]
+    gpus_per_node: Annotated[int, Field(gt=0, le=1024, description="GPUs in one node"), BeforeValidator(no_bool)]
     node_power_w: Annotated[
-        float | None, Field(ge=0, allow_inf_nan=False, description="power of a switched-on node without its GPUs, W")
+        float | None,
+        Field(ge=0, allow_inf_nan=False, description="power of a switched-on node without its GPUs, W"),
+        BeforeValidator(no_bool),
     ] = None
     gpu_idle_power_w: Annotated[
-        float | None, Field(ge=0, allow_inf_nan=False, description="power of one idle GPU, W; default: the model's")
+        float | None,
+        Field(ge=0, allow_inf_nan=False, description="power of one idle GPU, W; default: the model's"),
+        BeforeValidator(no_bool),
     ] = None
     rack: Annotated[str | None, Field(description="rack or switch the nodes hang on")] = None
 

@@ -219,8 +219,12 @@ def json_schema() -> dict[str, Any]:
 
 
 def field_table() -> list[dict[str, str]]:
-    """One row a field of the model file, nested ones by their path: its type, what it means."""
-    schema = json_schema()
+    """One row a field of the model file."""
+    return schema_table(json_schema())
+
+
+def schema_table(schema: dict[str, Any]) -> list[dict[str, str]]:
+    """One row a field of a JSON Schema, nested ones by their path: its type, what it means."""
     out: list[dict[str, str]] = []
 
     def walk(node: dict[str, Any], path: str) -> None:
@@ -245,6 +249,7 @@ def _resolve(item: dict[str, Any], schema: dict[str, Any]) -> tuple[dict[str, An
             target = schema["$defs"][name]
             words.append(f"list of {name}" if option is not inner else name)
         else:
-            kind = str(option.get("type", "value"))
+            kind = option.get("type", "value")
+            kind = " or ".join(kind) if isinstance(kind, list) else str(kind)
             words.append(f"list of {inner.get('type', 'value')}" if kind == "array" else kind)
     return target, " or ".join(words)

@@ -30,6 +30,7 @@ class Inputs:
         cluster: its pools.
         notices: what the person should know.
         provenance: digests, sources and versions, for the schedule.
+        models: one of those that each ``model`` in the requests means.
     """
 
     jobs: list[Job]
@@ -38,6 +39,7 @@ class Inputs:
     cluster: Cluster
     notices: list[str]
     provenance: dict[str, Any]
+    models: dict[str, PerformanceModel] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -106,7 +108,8 @@ def load_inputs(jobs_path: Path | None, cluster_path: Path | None, models: Path)
     if synthetic:
         notices.append(f"synthetic, not measured: the models of {', '.join(synthetic)}")
     batches = [next(iter(job.tables.values())).global_batch for job in jobs]
-    return Inputs(jobs, requests, batches, cluster, notices, provenance)
+    first = {name: next(iter(models.values())) for name, models in found.items()}
+    return Inputs(jobs, requests, batches, cluster, notices, provenance, first)
 
 
 def _origin(path: Path | None, words: str) -> dict[str, Any]:

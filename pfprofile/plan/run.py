@@ -6,16 +6,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from models_zoo import ZOO
 from pfprofile.cluster.nodes import Cluster
 from pfprofile.errors import InfeasibleError, UsageError
 from pfprofile.plan.bounds import least_energy_j, preemptive_bound_s
 from pfprofile.plan.derived import Rates
 from pfprofile.plan.exact import exact_plan
+from pfprofile.plan.exports.base import ExportPlan, JobFacts, cut
 from pfprofile.plan.inputs import Inputs, load_inputs
 from pfprofile.plan.online import OnlineBudget
 from pfprofile.plan.planner import Bound, Limits, Plan, make_plan
 from pfprofile.plan.running import read_state, resume
-from pfprofile.plan.schedule import schedule_body
+from pfprofile.plan.schedule import merged_segments, schedule_body
 from pfprofile.plan.simulator import simulate
 from pfprofile.plan.uncertainty import ModelDraws, spread_of
 from pfprofile.units import format_energy
@@ -55,6 +57,22 @@ class Answer:
     body: dict[str, Any]
     cluster: Cluster
     notices: list[str]
+    plan: Plan
+    inputs: Inputs
+
+    def export_plan(self) -> ExportPlan:
+        """The schedule as exports need it."""
+        segments = merged_segments(self.plan.outcome.segments)
+        facts = {}
+        for request, batch in zip(self.inputs.requests, self.inputs.batches, strict=True):
+            model = self.inputs.models[request.model]
+            precision = getattr(getattr(model, "document", None), "precision", "fp32")
+            facts[request.name] = JobFacts(
+                request.name, model.workload, model.workload in ZOO, precision, batch, request.command,
+                request.partition, request.account,
+            )  # fmt: skip
+        batches = [(s.config.local_batch, s.config.accum_steps) for s in segments]
+        return cut(self.body, batches, facts, self.plan.outcome.start_s)
 
 
 def run_plan(request: Request) -> Answer:
@@ -69,7 +87,7 @@ def run_plan(request: Request) -> Answer:
         plan = make_plan(inputs.jobs, inputs.cluster, limits, request.policy)
     body = schedule_body(plan, {"seed": limits.seed, **inputs.provenance})
     request.rates.add(body)
-    return Answer(body, inputs.cluster, inputs.notices)
+    return Answer(body, inputs.cluster, inputs.notices, plan, inputs)
 
 
 def _resumed(request: Request, inputs: Inputs) -> Limits:

@@ -22,9 +22,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 
-from pfprofile.cluster.checks import first_error, read_body
+from pfprofile.cluster.checks import first_error, no_bool, read_body
 from pfprofile.cluster.jobs import Seconds
 from pfprofile.cluster.nodes import Cluster
 from pfprofile.cluster.speed_table import Config
@@ -43,17 +43,24 @@ def _joules(value: Any) -> Any:
         raise ValueError(str(error)) from None
 
 
+Done = Annotated[float, Field(ge=0, allow_inf_nan=False), BeforeValidator(no_bool)]
+
+
 class RunningFile(BaseModel):
     """One ``[[running]]`` entry."""
 
     model_config = ConfigDict(extra="forbid")
 
-    job: str
-    done_samples: Annotated[float | None, Field(ge=0, allow_inf_nan=False)] = None
-    done_steps: Annotated[float | None, Field(ge=0, allow_inf_nan=False)] = None
-    done_fraction: Annotated[float | None, Field(ge=0, le=1)] = None
-    gpus: list[str] | None = None
-    sm_clock_mhz: Annotated[float | None, Field(gt=0)] = None
+    job: Annotated[str, Field(description="name in the jobs file")]
+    done_samples: Annotated[Done | None, Field(description="work done, in samples")] = None
+    done_steps: Annotated[Done | None, Field(description="work done, in optimizer steps")] = None
+    done_fraction: Annotated[
+        float | None, Field(ge=0, le=1, description="share of its work that is done"), BeforeValidator(no_bool)
+    ] = None
+    gpus: Annotated[list[str] | None, Field(description="node:index of each; absent: it is restarted anywhere")] = None
+    sm_clock_mhz: Annotated[
+        float | None, Field(gt=0, description="its clock, MHz; absent: not locked"), BeforeValidator(no_bool)
+    ] = None
 
 
 class StateFile(BaseModel):
@@ -61,10 +68,16 @@ class StateFile(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    now: Seconds = 0.0
-    spent: Annotated[float, BeforeValidator(_joules), Field(ge=0, allow_inf_nan=False)] = 0.0
-    finished: list[str] = Field(default_factory=list)
-    running: list[RunningFile] = Field(default_factory=list)
+    now: Annotated[Seconds, Field(description="the time, from the same zero as submit")] = 0.0
+    spent: Annotated[
+        float,
+        Field(ge=0, allow_inf_nan=False, description="energy used so far: J, or text such as 3kWh"),
+        BeforeValidator(_joules),
+        BeforeValidator(no_bool),
+        WithJsonSchema({"type": ["number", "string"], "minimum": 0}),
+    ] = 0.0
+    finished: Annotated[list[str], Field(default_factory=list, description="jobs that are done")]
+    running: Annotated[list[RunningFile], Field(default_factory=list, description="jobs that have begun")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,3 +76,27 @@ def read_comparison(body: Mapping[str, Any], path: Path) -> Comparison:
         where = ".".join(map(str, first["loc"]))
         hint = "make it again with: pfprofile compare --format json"
         raise InputError(f"{path}: comparison: {where}: {first['msg']}", hint) from None
+
+
+def rows_to_print(body: Mapping[str, Any], path: Path) -> dict[str, list[dict[str, Any]]]:
+    """Runs and ratios with every field of today's contract, unknown ones None; runs without JCT or energy left out.
+
+    Raises:
+        InputError: as `read_comparison`.
+    """
+    from pfprofile.plan.compare.contract import columns
+
+    read_comparison(body, path)
+    runs = [{**dict.fromkeys(columns("runs")), **run} for run in body["runs"]]
+    blank = dict.fromkeys(columns("equal_energy"))
+    ratios = [{**blank, "clamped_at": "low" if row.get("clamped") else None, **row} for row in body["equal_energy"]]
+    return {
+        "runs": [run for run in runs if run["avg_jct_s"] is not None and run["energy_j"] is not None],
+        "equal_energy": [_of_known_trace(row, runs) for row in ratios if row["jct_ratio"] is not None],
+    }
+
+
+def _of_known_trace(row: dict[str, Any], runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """A ratio that names no trace belongs to the only one there is."""
+    traces = {run["trace"] for run in runs}
+    return {**row, "trace": traces.pop()} if row["trace"] is None and len(traces) == 1 else row

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from importlib.metadata import version
+from pathlib import Path
 
+import jsonschema
 import pytest
 from typer.testing import CliRunner
 
@@ -13,6 +16,8 @@ from pfprofile.cli.import_cmd import FORMATS
 from pfprofile.cli.schema_cmd import CONTRACTS
 from pfprofile.profile import write_profile
 from pfprofile.profile.importers import IMPORTERS
+
+ROOT = Path(__file__).parents[2]
 
 
 def run(*args, **env):
@@ -27,6 +32,10 @@ def printed(*args):
 
 def names(contract, key="column"):
     return [row[key] for row in printed("schema", contract, "--format", "json")]
+
+
+def fields(contract):
+    return [line.split(",")[0] for line in run("schema", contract, "--format", "csv").stdout.splitlines()[1:]]
 
 
 @pytest.mark.parametrize("name", CONTRACTS)
@@ -67,6 +76,35 @@ def test_findings_are_what_check_prints(tmp_path, make_profile):
     found = printed("check", tmp_path / "p.parquet", "--format", "json")
     assert found
     assert all(list(row) == names("findings") for row in found)
+
+
+def valid(contract, body):
+    jsonschema.Draft202012Validator(printed("schema", contract, "--format", "json")).validate(body)
+
+
+def test_the_planners_schemas_hold_for_what_is_read_and_printed(tmp_path):
+    files = {name: ROOT / "examples" / f"{name}.toml" for name in ("jobs", "cluster")}
+    for name, path in files.items():
+        body = tomllib.loads(path.read_text())
+        valid(name, body)
+        entries = next(iter(body.values()))
+        with pytest.raises(jsonschema.ValidationError):
+            valid(name, {**body, next(iter(body)): [{**entries[0], "gpuss": 1}]})
+    jobs = tomllib.loads(files["jobs"].read_text())["job"]
+    for wrong in ({"steps": 5}, {"epochs": -1}, {"submit": -1}):
+        with pytest.raises(jsonschema.ValidationError):
+            valid("jobs", {"job": [{**jobs[0], **wrong}]})
+    out = tmp_path / "s.json"
+    schedule = printed("plan", "--jobs", files["jobs"], "--cluster", files["cluster"], "-o", out, "--format", "json")
+    valid("schedule", schedule)
+    assert set(printed("schema", "schedule", "--format", "json")["properties"]) == set(schedule)
+    for part in ("segments", "jobs", "totals", "budget", "bound"):
+        rows = schedule[part] if isinstance(schedule[part], list) else [schedule[part]]
+        told = {f.partition(".")[2] for f in fields("schedule") if f.startswith(part + ".")}
+        assert all(set(row) == told for row in rows), part
+    valid("state", {"now": "2h", "spent": 3, "running": [{"job": "paper", "done_fraction": 0.4}]})
+    with pytest.raises(jsonschema.ValidationError):
+        valid("state", {"now": "2h", "running": [{"done_fraction": 1.4, "job": "paper"}]})
 
 
 def test_the_version_tells_the_environment():

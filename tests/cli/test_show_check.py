@@ -91,6 +91,25 @@ def test_check_of_a_sound_schedule_and_of_tampered_ones(cli, tmp_path, schedule)
     assert "segments" in wheres(twice)
 
 
+def test_a_comparison_of_the_bare_contract_is_shown_as_compare_shows_it(tmp_path):
+    run = {"trace": "toy", "policy": "fifo", "clock_rule": "max", "knob": None, "seed": 0, "jobs": 3,
+           "avg_jct_s": 7200.0, "p99_jct_s": 9000.0, "energy_j": 3.6e7, "utilisation": 0.5, "rescales": 0}  # fmt: skip
+    body = {"runs": [run, {**run, "policy": "pfprofile", "clock_rule": None, "knob": 0.1, "avg_jct_s": 3600.0},
+                     {**run, "policy": "lost", "energy_j": None}],
+            "equal_energy": [{"baseline": "fifo", "policy": "pfprofile", "energy_j": 3.6e7, "jct_ratio": 2.0,
+                              "clamped": False}]}  # fmt: skip
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(body))
+    table = CliRunner().invoke(app, ["show", str(path)], env={"COLUMNS": "80"})
+    assert table.exit_code == 0, table.output
+    assert "toy: means over seeds" in table.stdout
+    assert "2.00" in table.stdout
+    assert "lost" not in table.stdout
+    assert max(map(len, table.stdout.splitlines())) <= 80
+    assert json.loads(CliRunner().invoke(app, ["show", str(path), "--format", "json"]).stdout) == body
+    assert CliRunner().invoke(app, ["show", str(path), "--format", "csv"]).stdout.startswith("trace,policy,")
+
+
 def test_unknown_files_are_named(cli, tmp_path):
     (tmp_path / "x.json").write_text('{"a": 1}')
     for command in ("show", "check"):

@@ -50,6 +50,11 @@ def test_the_three_formats_say_the_same(tmp_path: Path) -> None:
         (JOB + "submit = -1\n", ["key submit"]),
         (JOB + "submit = 9\n" + JOB.replace('"a"', '"b"') + "submit = 3\n", ["'b'", "key submit", "sort"]),
         (JOB + "[other]\n", ["unknown table 'other'"]),
+        (JOB + "max_gpus = true\n", ["key max_gpus: expected a number (found True)"]),
+        (JOB + "max_gpus = 2.5\n", ["key max_gpus: expected a whole number (found 2.5)"]),
+        (JOB + "deadline = 1979-05-27\n", ["key deadline: expected a number (found 1979-05-27)"]),
+        (JOB + "command = 3\n", ["key command: expected text (found 3)"]),
+        (JOB + "global_batch = 1e30\n", ["key global_batch: too large a number"]),
     ],
 )
 def test_a_wrong_jobs_file_is_refused_in_one_line(tmp_path: Path, text: str, words: list[str]) -> None:

@@ -43,6 +43,7 @@ ODD = (
     b"0x",
     b"2024-13-45",
 )
+EDITED = st.binary(min_size=5, max_size=20)
 EDITS = ("flip", "cut", "odd", "drop", "twice", "swap", "column", "number", "latin")
 
 
@@ -85,12 +86,7 @@ def mangle(content: bytes, drawn: bytes) -> bytes:
     return content
 
 
-@pytest.mark.parametrize("case", CASES)
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=max(300, settings.default.max_examples)
-)
-@given(st.binary(min_size=5, max_size=20))
-def test_mangled_logs_are_refused_or_become_a_profile(tmp_path, case, drawn):
+def _refused_or_valid(tmp_path, case, drawn):
     name, count, options = CASES[case]
     form = next(f for f in FORMS if case.startswith(f))
     whole = (FIXTURES / name).read_bytes().split(b"\n")
@@ -108,6 +104,28 @@ def test_mangled_logs_are_refused_or_become_a_profile(tmp_path, case, drawn):
     for row in (row for profile in done.profiles for row in profile.rows()):
         assert row["n_gpus"] >= 1
         assert not doubts_of(row)
+
+
+def examples(least):
+    """At least so many; `make fuzz` asks for many more."""
+    return settings(
+        suppress_health_check=[HealthCheck.function_scoped_fixture],
+        max_examples=max(least, settings.default.max_examples),
+    )
+
+
+@pytest.mark.parametrize("case", FORMS)
+@examples(300)
+@given(EDITED)
+def test_mangled_logs_are_refused_or_become_a_profile(tmp_path, case, drawn):
+    _refused_or_valid(tmp_path, case, drawn)
+
+
+@pytest.mark.parametrize("case", sorted(set(CASES) - set(FORMS)))
+@examples(100)
+@given(EDITED)
+def test_mangled_logs_under_other_options(tmp_path, case, drawn):
+    _refused_or_valid(tmp_path, case, drawn)
 
 
 @pytest.mark.parametrize("case", CASES)
