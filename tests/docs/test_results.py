@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks._results_page import DOCS, load, page, picture, traces_of
+from benchmarks.peers import DEMANDS, judge
 
 
 def test_the_page_is_generated_from_the_results() -> None:
