@@ -11,6 +11,7 @@ from typing import Any
 
 from benchmarks._results_words import FIG10, HEAD, LIMITS, REASONS
 from benchmarks.peers import RESULTS
+from pfprofile.plan.compare.equal_energy import frontier
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAPER = (1.57, 3.39)
@@ -131,15 +132,14 @@ def figure(runs: Sequence[Row], trace: str, path: Path) -> None:
         energy = fmean(float(r["energy_j"]) for r in found) / 3.6e9
         curves.setdefault((policy, rule), []).append((energy, fmean(float(r["avg_jct_s"]) for r in found) / 3600.0))
     with mpl.rc_context({"svg.hashsalt": "pfprofile", "svg.fonttype": "none", "font.size": 9}):
-        fig, axes = plt.subplots(figsize=(7.2, 4.4), layout="constrained")
+        fig, axes = plt.subplots(figsize=(7.6, 4.2), layout="constrained")
         colors: dict[str, str] = {}
         for (policy, rule), xy in curves.items():
-            line = sorted(xy)
-            x, y = zip(*line, strict=True)
-            if len(line) > 1:
-                axes.plot(
-                    x, y, ".-", label=policy, color="black" if policy == "pfprofile" else "tab:red", linewidth=1.2
-                )
+            x, y = zip(*xy, strict=True)
+            if len(xy) > 1:
+                color = "black" if policy == "pfprofile" else "tab:red"
+                axes.plot(*zip(*frontier(xy), strict=True), ".-", label=policy, color=color, linewidth=1.2)
+                axes.plot(x, y, ".", color=color, alpha=0.3)
                 continue
             colors.setdefault(policy, f"C{len(colors)}")
             style = {"marker": "o"} if rule == "max" else {"marker": "s", "fillstyle": "none"}
@@ -150,7 +150,7 @@ def figure(runs: Sequence[Row], trace: str, path: Path) -> None:
         axes.set_ylabel("average JCT (h)")
         axes.set_title(name_of(trace))
         axes.grid(True, which="both", alpha=0.25)
-        axes.legend(fontsize=7, ncols=2)
+        fig.legend(fontsize=7, loc="outside right upper")
         path.parent.mkdir(parents=True, exist_ok=True)
         fig.savefig(path, metadata={"Date": None})
         plt.close(fig)
@@ -170,7 +170,13 @@ def picture(trace: str) -> str:
 
 def page(body: Row, runs: Sequence[Row]) -> str:
     """docs/results.md."""
-    lines = [HEAD.format(command=body["command"], policies=body["policies"], rules=body["clock_rules"])]
+    lines = [
+        HEAD.format(
+            command=body["command"],
+            policies=body["policies"].replace(",", ", "),
+            rules=body["clock_rules"].replace(",", ", "),
+        )
+    ]
     lines += ["## fig10 beside its authors' results", "", *fig10_table(body["fig10_authors"]), "", FIG10]
     lines += ["## What was asked for", "", *demand_table(body["demands"]), ""]
     lines += ["## Average JCT of the baseline ÷ ours, at the baseline's energy", "", LIMITS["ratios"]]
