@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pfprofile._version import __version__
-from pfprofile.cluster.jobs import JobRequest, ceil_power_of_two, floor_power_of_two, read_jobs
-from pfprofile.cluster.nodes import Cluster, NodeGroup, make_cluster, read_cluster
+from pfprofile.cluster.jobs import JobRequest, ceil_power_of_two, floor_power_of_two, parse_jobs, read_jobs
+from pfprofile.cluster.nodes import Cluster, NodeGroup, make_cluster, parse_nodes, read_cluster
 from pfprofile.cluster.speed_table import SpeedTable, build_table
 from pfprofile.errors import InputError, UsageError, nearest
 from pfprofile.model.interface import PerformanceModel
@@ -71,12 +72,16 @@ class Library:
         return [self.load(path) for path in (paths or [find_model(name, self.folder)])]
 
 
-def load_inputs(jobs_path: Path | None, cluster_path: Path | None, models: Path) -> Inputs:
+#: entries with a file's keys, in place of the file
+Entries = Sequence[Mapping[str, Any]]
+
+
+def load_inputs(jobs_path: Path | Entries | None, cluster_path: Path | Entries | None, models: Path) -> Inputs:
     """Read and check all inputs of a plan.
 
     Args:
-        jobs_path: jobs file; None = one epoch of every fitted model with power.
-        cluster_path: cluster file; None = the machine the models were profiled on.
+        jobs_path: jobs file, or its entries; None = one epoch of every fitted model with power.
+        cluster_path: cluster file, or its groups; None = the machine the models were profiled on.
         models: folder of fitted models.
 
     Raises:
@@ -85,9 +90,15 @@ def load_inputs(jobs_path: Path | None, cluster_path: Path | None, models: Path)
         UsageError: profiles of several device types and no cluster file.
     """
     library, notices = Library(models), list[str]()
-    where = str(jobs_path) if jobs_path else str(models)
-    requests = read_jobs(jobs_path) if jobs_path else _epoch_jobs(library, notices)
-    groups = read_cluster(cluster_path) if cluster_path else _own_machine(library, requests, where)
+    where = str(jobs_path) if isinstance(jobs_path, Path) else str(models) if jobs_path is None else "jobs"
+    if jobs_path is None:
+        requests = _epoch_jobs(library, notices)
+    else:
+        requests = read_jobs(jobs_path) if isinstance(jobs_path, Path) else parse_jobs(jobs_path, where)
+    if cluster_path is None:
+        groups = _own_machine(library, requests, where)
+    else:
+        groups = read_cluster(cluster_path) if isinstance(cluster_path, Path) else parse_nodes(cluster_path, "cluster")
     slugs = list(dict.fromkeys(g.gpu for g in groups))
     found = {r.model: _models(library, r, slugs, where) for r in requests}
     idle = {s: _idle_power(found, s) for s in slugs}
@@ -112,9 +123,12 @@ def load_inputs(jobs_path: Path | None, cluster_path: Path | None, models: Path)
     return Inputs(jobs, requests, batches, cluster, notices, provenance, first)
 
 
-def _origin(path: Path | None, words: str) -> dict[str, Any]:
+def _origin(path: Path | Entries | None, words: str) -> dict[str, Any]:
     if path is None:
         return {"source": words, "digest": None}
+    if not isinstance(path, Path):
+        text = json.dumps([dict(entry) for entry in path], sort_keys=True, default=str)
+        return {"source": "given in memory", "digest": hashlib.sha256(text.encode()).hexdigest()}
     return {"source": path.name, "digest": hashlib.sha256(path.read_bytes()).hexdigest()}
 
 

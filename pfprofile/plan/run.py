@@ -13,7 +13,7 @@ from pfprofile.plan.bounds import least_energy_j, preemptive_bound_s
 from pfprofile.plan.derived import Rates
 from pfprofile.plan.exact import exact_plan
 from pfprofile.plan.exports.base import ExportPlan, JobFacts, cut
-from pfprofile.plan.inputs import Inputs, load_inputs
+from pfprofile.plan.inputs import Entries, Inputs, load_inputs
 from pfprofile.plan.online import OnlineBudget
 from pfprofile.plan.planner import Bound, Limits, Plan, make_plan
 from pfprofile.plan.running import read_state, resume
@@ -28,7 +28,7 @@ class Request:
     """What ``plan`` was asked for.
 
     Attributes:
-        jobs, cluster: files; None = defaults.
+        jobs, cluster: files or their entries; None = defaults.
         models: folder of fitted models.
         limits: budget, cap, confidence.
         policy: who gets what.
@@ -38,8 +38,8 @@ class Request:
         rates: derived columns.
     """
 
-    jobs: Path | None
-    cluster: Path | None
+    jobs: Path | Entries | None
+    cluster: Path | Entries | None
     models: Path
     limits: Limits
     policy: str = "pfprofile"
