@@ -19,7 +19,7 @@ def command(
     power_cap: Annotated[str | None, typer.Option("--power-cap", help="Power never to exceed, e.g. 20kW.")] = None,
     jobs: Annotated[Path | None, typer.Option(help="Jobs file (TOML, CSV, JSON); default: an epoch a model.")] = None,
     cluster: Annotated[Path | None, typer.Option(help="Cluster file; default: the profiled machine.")] = None,
-    models: Annotated[Path, typer.Option(help="Folder of fitted models.")] = Path("models"),
+    models: Annotated[Path, typer.Option(help="Fitted models: a folder, or one model file.")] = Path("models"),
     policy: Annotated[str, typer.Option(help="Who gets what.")] = "pfprofile",
     confidence: Annotated[str | None, typer.Option(help="Hold the budget with this probability, e.g. 0.95.")] = None,
     exact: Annotated[bool, typer.Option("--exact", help="Fixed configurations, optimal by MILP.")] = False,

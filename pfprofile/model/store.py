@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from pfprofile.errors import InputError, nearest
@@ -15,8 +16,37 @@ def known_models(folder: Path = MODELS_DIR) -> dict[str, Path]:
     """Models by name (``a100-sxm4/resnet50``): those in ``folder`` come before those that ship."""
     from pfprofile.profile.places import shipped
 
-    local = {f"{p.parent.name}/{p.stem}": p for p in sorted(folder.glob("*/*.json"))}
+    local = local_models(folder)
     return {**{n: p for n, p in shipped(".json").items() if n not in local}, **local}
+
+
+def local_models(folder: Path) -> dict[str, Path]:
+    """One's own models by name: ``folder/<device>/*.json``, then ``folder/*.json``; or ``folder`` is itself a file.
+
+    Raises:
+        InputError: ``folder`` is a file, but not a model. Other JSON files in a folder are passed over.
+    """
+    from pfprofile.profile.places import device_slug, workload_slug
+
+    if folder.is_file():
+        loose = [folder]
+    else:
+        loose = sorted(p for p in folder.glob("*.json") if _looks_like_model(p))
+    nested = {f"{p.parent.name}/{p.stem}": p for p in sorted(folder.glob("*/*.json"))}
+    found: dict[str, Path] = {}
+    for path in loose:
+        model = _read(path)
+        found[f"{device_slug(model.device_name)}/{workload_slug(model.workload)}"] = path
+    return {**found, **nested}
+
+
+def _looks_like_model(path: Path) -> bool:
+    """Whether a JSON file has a model's keys; what else lies in the folder is somebody else's."""
+    try:
+        body = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(body, dict) and {"device_name", "workload", "forms"} <= set(body)
 
 
 def find_model(name: str, folder: Path = MODELS_DIR) -> Path:
@@ -53,7 +83,10 @@ def load_model(name: str | Path, folder: Path = MODELS_DIR) -> FittedModel:
     Raises:
         InputError: not found, or not a model file.
     """
-    path = find_model(str(name), folder)
+    return _read(find_model(str(name), folder))
+
+
+def _read(path: Path) -> FittedModel:
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:

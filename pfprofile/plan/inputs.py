@@ -15,7 +15,7 @@ from pfprofile.cluster.nodes import Cluster, NodeGroup, make_cluster, parse_node
 from pfprofile.cluster.speed_table import SpeedTable, build_table
 from pfprofile.errors import InputError, UsageError, nearest
 from pfprofile.model.interface import PerformanceModel
-from pfprofile.model.store import find_model, known_models, load_model
+from pfprofile.model.store import find_model, known_models, load_model, local_models
 from pfprofile.policy.base import Job
 from pfprofile.profile.places import device_slug
 
@@ -135,12 +135,11 @@ def _origin(path: Path | Entries | None, words: str) -> dict[str, Any]:
 def _epoch_jobs(library: Library, notices: list[str]) -> list[JobRequest]:
     """One epoch of every model in the folder that has power."""
     requests: list[JobRequest] = []
-    paths = sorted(library.folder.glob("*/*.json"))
-    if not paths:
+    own = local_models(library.folder)
+    if not own:
         raise InputError(f"{library.folder}: no fitted models", "fit some with: pfprofile fit, or name --jobs")
-    for path in paths:
+    for name, path in own.items():
         model = library.load(path)
-        name = f"{path.parent.name}/{path.stem}"
         if not model.has_power:
             notices.append(f"{name} is skipped: its profile has no power")
         elif model.facts.samples_per_epoch is None:
