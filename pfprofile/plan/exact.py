@@ -33,7 +33,9 @@ def exact_plan(jobs: Sequence[Job], cluster: Cluster, limits: Limits) -> Plan:
         UsageError: jobs arrive over time, a power cap, or jobs under way.
         InfeasibleError: the jobs do not fit side by side, or not within the budget.
     """
-    if len({job.submit_s for job in jobs}) > 1 or limits.under_way:
+    if limits.under_way:
+        raise UsageError("--exact: cannot be combined with --running", "leave out --exact to replan jobs under way")
+    if len({job.submit_s for job in jobs}) > 1:
         raise UsageError("--exact: jobs must all arrive at once", "leave out --exact, or the submit times")
     if limits.power_cap_w is not None:
         raise UsageError("--exact: cannot be combined with --power-cap", "leave out one of them")
