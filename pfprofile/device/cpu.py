@@ -76,6 +76,7 @@ class CpuDevice:
     default_clock_mhz: float | None = None
     power_limit_w: float | None = None
     power_limit_range_w: tuple[float, ...] = ()
+    opener = ""
 
     def __init__(self) -> None:
         self.name = cpu_name()

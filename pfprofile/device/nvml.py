@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from pfprofile.device.base import Reading
+from pfprofile.device.base import Reading, RefusedError
 from pfprofile.errors import HardwareError
 
 #: Bits of nvmlDeviceGetCurrentClocksEventReasons (nvml.h) and what they mean.
 REASONS = {0x4: "power", 0x20: "thermal", 0x40: "thermal", 0x8: "hardware", 0x80: "hardware"}
+
+#: Return codes of nvml.h that mean: nothing was done, and trying again is no use.
+NOT_SUPPORTED, NO_PERMISSION, FUNCTION_NOT_FOUND = 3, 4, 13
 
 
 def load_pynvml() -> Any:
@@ -37,12 +40,25 @@ def text(value: Any) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
+def open_gpus(uuids: Sequence[str]) -> NvmlDevice:
+    """The GPUs with these UUIDs, in this order, whatever CUDA_VISIBLE_DEVICES says. Raises HardwareError."""
+    return NvmlDevice(uuids)
+
+
 class NvmlDevice:
-    """The GPUs that CUDA_VISIBLE_DEVICES leaves, all of one name. See `base.Device`."""
+    """GPUs, all of one name. See `base.Device`.
+
+    Args:
+        uuids: which and in which order; None = those that CUDA_VISIBLE_DEVICES leaves.
+
+    Raises:
+        HardwareError: no driver, none left, or they differ.
+    """
 
     kind = "cuda"
+    opener = "pfprofile.device.nvml:open_gpus"
 
-    def __init__(self) -> None:
+    def __init__(self, uuids: Sequence[str] | None = None) -> None:
         self._nvml = load_pynvml()
         self._error = self._nvml.NVMLError
         try:
@@ -50,17 +66,20 @@ class NvmlDevice:
         except self._error as error:
             raise HardwareError(f"no NVIDIA driver answers: {error}", "check: nvidia-smi") from None
         try:
-            self._identify()
+            self._identify(uuids)
         except BaseException:
             self.close()
             raise
 
-    def _identify(self) -> None:
+    def _identify(self, wanted: Sequence[str] | None) -> None:
         nvml = self._nvml
         total = self._call("count the GPUs", nvml.nvmlDeviceGetCount)
         found = [self._call(f"open GPU {i}", nvml.nvmlDeviceGetHandleByIndex, i) for i in range(total)]
         uuids = [text(self._call("read a UUID", nvml.nvmlDeviceGetUUID, h)) for h in found]
-        chosen = visible(uuids, os.environ.get("CUDA_VISIBLE_DEVICES"))
+        if wanted is None:
+            chosen = visible(uuids, os.environ.get("CUDA_VISIBLE_DEVICES"))
+        else:
+            chosen = [_index_of(uuid, uuids) for uuid in wanted]
         if not chosen:
             raise HardwareError("no NVIDIA GPU may be used here", "check nvidia-smi and CUDA_VISIBLE_DEVICES")
         self._handles = [found[i] for i in chosen]
@@ -111,14 +130,17 @@ class NvmlDevice:
         """A call that must work. Raises HardwareError saying what could not be done, and the permission it needs."""
         call = self._function(function)
         if call is None:
-            raise HardwareError(f"cannot {what}: this pynvml lacks {function}", "pip install -U nvidia-ml-py")
+            raise RefusedError(f"cannot {what}: this pynvml lacks {function}", "pip install -U nvidia-ml-py")
         try:
             return call(*arguments)
         except self._error as error:
-            hint = None
-            if getattr(error, "value", None) == getattr(self._nvml, "NVML_ERROR_NO_PERMISSION", object()):
+            code = getattr(error, "value", None)
+            if code == NO_PERMISSION:
                 hint = "locking clocks needs root or CAP_SYS_ADMIN; without it: --freqs default"
-            raise HardwareError(f"cannot {what}: {error}", hint) from None
+                raise RefusedError(f"cannot {what}: {error}", hint) from None
+            if code in (NOT_SUPPORTED, FUNCTION_NOT_FOUND):
+                raise RefusedError(f"cannot {what}: {error}") from None
+            raise HardwareError(f"cannot {what}: {error}") from None
 
     def read(self, index: int) -> Reading:
         """The sensors of one GPU. Raises HardwareError where it is lost."""
@@ -170,6 +192,12 @@ class NvmlDevice:
     def close(self) -> None:
         """Shut NVML down."""
         self._ask("nvmlShutdown")
+
+
+def _index_of(uuid: str, uuids: list[str]) -> int:
+    if uuid not in uuids:
+        raise HardwareError(f"the GPU {uuid} is not here", "check nvidia-smi -L")
+    return uuids.index(uuid)
 
 
 def visible(uuids: list[str], variable: str | None) -> list[int]:

@@ -11,15 +11,19 @@ from typing import Any, Self
 
 import numpy as np
 
-from pfprofile.device import ClockGuard, Device, Sampler
+from pfprofile.device import ClockGuard, Device
+from pfprofile.device.sampler import Sampler
 from pfprofile.errors import HardwareError
 from pfprofile.sweep.nodes import node_report
 from pfprofile.sweep.request import Options
 from pfprofile.sweep.settle import Settling
-from pfprofile.sweep.sources import TrialSource
+from pfprofile.sweep.sources import READY_S, TrialSource
 from pfprofile.sweep.space import Point, Row
 from pfprofile.telemetry import limited_by
 from pfprofile.train import WorkerError
+
+#: A clock lock outlives what it is for by this much, s: cooling down, and a slow machine.
+SPARE_S = 120.0
 
 
 class LiveRunner:
@@ -45,13 +49,17 @@ class LiveRunner:
         finally:
             self._guard.__exit__(kind, error, at)
 
-    def hold(self, point: Point) -> None:
+    def hold(self, point: Point, timeout_s: float = 600.0) -> None:
         """Lock the clock of the point's devices. Raises HardwareError where the driver refuses."""
-        self._guard.hold(point.n_gpus // point.n_nodes, point.sm_clock_mhz)
+        # The lock lasts over this trial's measurement and the start of the next one's workers.
+        for_s = 2 * max(READY_S, timeout_s) + timeout_s + SPARE_S
+        self._guard.hold(
+            point.n_gpus // point.n_nodes, point.sm_clock_mhz, for_s=for_s, groups=self.source.groups
+        )  # fmt: skip
 
-    def forget_locks(self) -> None:
-        """Drop what was refused, so that nothing is reset that never was locked."""
-        self._guard.forget()
+    def release(self) -> None:
+        """Take all locks away. Raises HardwareError where the driver refuses."""
+        self._guard.release()
 
     def run(self, point: Point, options: Options) -> Row:
         """One trial; whatever a worker set dies of is a row, and the set is not used again."""
@@ -67,9 +75,11 @@ class LiveRunner:
             if self.source.idle and self.device.kind != "cpu":
                 self._settling.wait(local)
             ready = self.source.start(point, options)
-            self.hold(point)
+            self.hold(point, options.timeout_s)
             with Sampler(self.device, local) as sampler:
                 timing = self.source.measure(point, options)
+            if self._guard.expired():
+                raise HardwareError("the watchdog took the clock lock away at its deadline")
         except WorkerError as error:
             self.source.forget()
             reason = error.reason

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pfprofile.device import ClockGuard, Device, Sampler
+from pfprofile.device import ClockGuard, Device
+from pfprofile.device.sampler import Sampler
 from pfprofile.errors import HardwareError
 from pfprofile.sweep.request import Options
 from pfprofile.sweep.sources import READY_S, Job, Ranks
@@ -144,7 +145,7 @@ class Follower:
             return {}
         if self._set is None:
             return {"status": "failed", "reason": "its ranks are gone"}
-        guard.hold(self._n_ranks, order["clock"])
+        guard.hold(self._n_ranks, order["clock"], groups=(self.host.pid,))
         deadline_s = time.monotonic() + order["timeout_s"]
         with Sampler(self.device, self._n_ranks) as sampler:
             timing = self._set.measure(window_s=order["window_s"], steps=order["steps"], deadline_s=deadline_s)
