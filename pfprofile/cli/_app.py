@@ -125,6 +125,7 @@ COMMANDS: tuple[str, ...] = (
     "show",
     "check",
     "report",
+    "doctor",
     "schema",
 )
 _register()

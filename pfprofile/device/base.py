@@ -79,6 +79,9 @@ class Device(Protocol):
     def others(self, index: int) -> list[str]:
         """Processes of others that compute on one device, in words."""
 
+    def refusal(self, index: int) -> str | None:
+        """Why one device must not be swept, in words; None = it may."""
+
     def rank_environment(self, n_gpus: int) -> dict[str, str]:
         """Variables that make n ranks see the first n devices, in this order."""
 

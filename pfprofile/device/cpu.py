@@ -111,6 +111,10 @@ class CpuDevice:
         """A CPU is always shared."""
         return []
 
+    def refusal(self, index: int) -> str | None:
+        """Any CPU will do."""
+        return None
+
     def rank_environment(self, n_gpus: int) -> dict[str, str]:
         """Ranks on the CPU must not grab a GPU."""
         return {"CUDA_VISIBLE_DEVICES": ""}

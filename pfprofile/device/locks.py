@@ -83,7 +83,8 @@ class LockJournal:
 
     def remove(self) -> None:
         """The clocks are reset."""
-        self.path.unlink(missing_ok=True)
+        with contextlib.suppress(NotADirectoryError):  # then it never could be written
+            self.path.unlink(missing_ok=True)
 
     def wait_for_watchdog(self) -> None:
         """Let a dead owner's watchdog finish, lest it resets a later owner's clocks."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from pfprofile.device.base import Reading, RefusedError
@@ -14,6 +16,11 @@ REASONS = {0x4: "power", 0x20: "thermal", 0x40: "thermal", 0x8: "hardware", 0x80
 
 #: Return codes of nvml.h that mean: nothing was done, and trying again is no use.
 NOT_SUPPORTED, NO_PERMISSION, FUNCTION_NOT_FOUND = 3, 4, 13
+
+#: Fields of nvmlDeviceGetFieldValues, in mW.
+POWER_AVERAGE, POWER_INSTANT = 185, 186
+#: nvmlGpuVirtualizationMode_t of guests that do not own the board.
+VGPU, VSGA = 2, 4
 
 
 def load_pynvml() -> Any:
@@ -81,7 +88,11 @@ class NvmlDevice:
         else:
             chosen = [_index_of(uuid, uuids) for uuid in wanted]
         if not chosen:
-            raise HardwareError("no NVIDIA GPU may be used here", "check nvidia-smi and CUDA_VISIBLE_DEVICES")
+            given = os.environ.get("CUDA_VISIBLE_DEVICES")
+            why = f": CUDA_VISIBLE_DEVICES={given!r} names none of the {total}" if given is not None else ""
+            raise HardwareError(f"no NVIDIA GPU may be used here{why}", "check nvidia-smi -L and CUDA_VISIBLE_DEVICES")
+        self.total = total
+        self._indices = chosen
         self._handles = [found[i] for i in chosen]
         self.uuids = tuple(uuids[i] for i in chosen)
         self.count = len(chosen)
@@ -99,6 +110,8 @@ class NvmlDevice:
         if self.supported_clocks_mhz:
             top = self._ask("nvmlDeviceGetMaxClockInfo", first, nvml.NVML_CLOCK_SM)
             self.default_clock_mhz = float(top) if top else self.supported_clocks_mhz[-1]
+        # The usage call averages over a second on some generations; the instant field does not.
+        self._instant = self._field(0, POWER_INSTANT) is not None
         limit = self._ask("nvmlDeviceGetEnforcedPowerLimit", first)
         self.power_limit_w = limit / 1e3 if limit else None
         constraints = self._ask("nvmlDeviceGetPowerManagementLimitConstraints", first)
@@ -145,7 +158,9 @@ class NvmlDevice:
     def read(self, index: int) -> Reading:
         """The sensors of one GPU. Raises HardwareError where it is lost."""
         nvml, handle = self._nvml, self._handles[index]
-        power = self._ask("nvmlDeviceGetPowerUsage", handle)
+        power = self._field(index, POWER_INSTANT) if self._instant else None
+        if power is None:
+            power = self._ask("nvmlDeviceGetPowerUsage", handle)
         energy = self._ask("nvmlDeviceGetTotalEnergyConsumption", handle)
         clock = self._ask("nvmlDeviceGetClockInfo", handle, nvml.NVML_CLOCK_SM)
         temperature = self._ask("nvmlDeviceGetTemperature", handle, nvml.NVML_TEMPERATURE_GPU)
@@ -161,8 +176,49 @@ class NvmlDevice:
             limits=limits,
         )
 
+    def _field(self, index: int, field: int) -> int | None:
+        """One field value, an unsigned int (the power fields are); None = it has none, by its own return code."""
+        values = self._ask("nvmlDeviceGetFieldValues", self._handles[index], [field])
+        if not values or values[0].nvmlReturn != 0:
+            return None
+        return int(values[0].value.uiVal)
+
+    def nvml_index(self, index: int) -> int:
+        """NVML's number of one GPU, which need not be CUDA's."""
+        return self._indices[index]
+
+    def sensors(self, index: int) -> dict[str, bool]:
+        """Which sensors of one GPU answer. Raises HardwareError where it is lost."""
+        handle = self._handles[index]
+        return {
+            "energy counter": self._ask("nvmlDeviceGetTotalEnergyConsumption", handle) is not None,
+            "instant power (field 186)": self._field(index, POWER_INSTANT) is not None,
+            "average power (field 185)": self._field(index, POWER_AVERAGE) is not None,
+            "power usage call": bool(self._ask("nvmlDeviceGetPowerUsage", handle)),
+            "SM clock": self._ask("nvmlDeviceGetClockInfo", handle, self._nvml.NVML_CLOCK_SM) is not None,
+            "temperature": self._ask("nvmlDeviceGetTemperature", handle, self._nvml.NVML_TEMPERATURE_GPU) is not None,
+            "reasons for a low clock": self.read(index).limits is not None,
+        }
+
+    def refusal(self, index: int) -> str | None:
+        """Why one GPU's power would tell nothing about what trains on it: it is cut into MIG slices."""
+        mode = self._ask("nvmlDeviceGetMigMode", self._handles[index])
+        if mode and mode[0]:
+            return f"GPU {self.uuids[index]} is in MIG mode, and its power is all slices' together"
+        return None
+
+    def _virtual(self) -> str | None:
+        """Whose clocks belong to somebody else."""
+        if "microsoft" in platform.release().lower():
+            return "under WSL the clocks belong to Windows"
+        if self._ask("nvmlDeviceGetVirtualizationMode", self._handles[0]) in (VGPU, VSGA):
+            return "this is a virtual GPU, whose clocks belong to its host"
+        return None
+
     def lock_trouble(self) -> str | None:
         """Why clocks cannot be locked, as far as one may know without trying."""
+        if virtual := self._virtual():
+            return virtual
         if not self.supported_clocks_mhz:
             return "the driver offers no clocks to choose from"
         if self._function("nvmlDeviceSetGpuLockedClocks") is None:
@@ -183,7 +239,7 @@ class NvmlDevice:
     def others(self, index: int) -> list[str]:
         """Compute processes on one GPU that are not this one."""
         running = self._ask("nvmlDeviceGetComputeRunningProcesses", self._handles[index]) or []
-        return [f"process {p.pid} on GPU {index}" for p in running if p.pid != os.getpid()]
+        return [f"process {p.pid}{_name_of(p.pid)} on GPU {index}" for p in running if p.pid != os.getpid()]
 
     def rank_environment(self, n_gpus: int) -> dict[str, str]:
         """Ranks see the GPUs by UUID: NVML's order is not CUDA's."""
@@ -192,6 +248,14 @@ class NvmlDevice:
     def close(self) -> None:
         """Shut NVML down."""
         self._ask("nvmlShutdown")
+
+
+def _name_of(pid: int) -> str:
+    """What a process is called, in parentheses; empty where it cannot be seen (another container's)."""
+    try:
+        return f" ({Path(f'/proc/{pid}/comm').read_text(encoding='utf-8', errors='replace').strip()})"
+    except OSError:
+        return ""
 
 
 def _index_of(uuid: str, uuids: list[str]) -> int:

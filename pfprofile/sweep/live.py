@@ -20,6 +20,8 @@ from pfprofile.sweep.settle import Settling
 from pfprofile.sweep.sources import READY_S, TrialSource
 from pfprofile.sweep.space import Point, Row
 from pfprofile.telemetry import limited_by
+from pfprofile.telemetry.plausibility import power as plausible_power
+from pfprofile.telemetry.window import HELD
 from pfprofile.train import WorkerError
 
 #: A clock lock outlives what it is for by this much, s: cooling down, and a slow machine.
@@ -101,7 +103,14 @@ class LiveRunner:
         limits: dict[str, float] = {}
         for node in nodes:
             limits = {k: max(limits.get(k, 0.0), node["limits"].get(k, 0.0)) for k in {*limits, *node["limits"]}}
+        warnings = [words for node in nodes for words in node["warnings"]]
         power = self._power(point, [node["power"] for node in nodes], ended_s - started_s)
+        doubt = plausible_power(power["power_w"], self.device.power_limit_w) if power else None
+        if doubt is not None and self.device.kind != "cpu":
+            warnings.append(f"the power reading is left out: {doubt}")
+            power = {}
+        if _left_lock(point.sm_clock_mhz, achieved, limits):
+            warnings.append("the clock left its lock and nothing is said to limit it: has somebody else changed it?")
         return {
             "status": "ok",
             "steps": timing["steps"],
@@ -116,6 +125,7 @@ class LiveRunner:
                 limits,
             ),
             "started_at": _now(time.monotonic() - started_s),
+            "error": "; ".join(warnings) or None,
             **power,
         }  # fmt: skip
 
@@ -132,6 +142,13 @@ class LiveRunner:
             "energy_j": total * window_s,
             "energy_source": "counter" if all(source == "counter" for _, source in found) else "samples",
         }
+
+
+def _left_lock(requested_mhz: float | None, achieved_mhz: float | None, limits: dict[str, float]) -> bool:
+    if requested_mhz is None or achieved_mhz is None:
+        return False
+    above = achieved_mhz > requested_mhz * (2 - HELD)
+    return above or (achieved_mhz < HELD * requested_mhz and not limits)
 
 
 def _now(ago_s: float = 0.0) -> datetime:

@@ -15,7 +15,7 @@ from pfprofile.errors import HardwareError
 from pfprofile.sweep.request import Options
 from pfprofile.sweep.sources import READY_S, Job, Ranks
 from pfprofile.sweep.space import Point
-from pfprofile.telemetry import window_power
+from pfprofile.telemetry import sensor_warnings, window_power
 from pfprofile.train import Host, WorkerError, WorkerSet, WorkloadSpec
 from pfprofile.train.team import Leader, Line, Place, free_port
 
@@ -165,7 +165,11 @@ def node_report(sampler: Sampler, timing: dict[str, Any]) -> dict[str, Any]:
     def known(values: Any, pick: Any) -> float | None:
         return float(pick(values[np.isfinite(values)])) if np.isfinite(values).any() else None
 
+    warnings = [words for s in samples for words in sensor_warnings(s)]
+    if sampler.trouble is not None:
+        warnings.append(f"the sensors stopped answering: {sampler.trouble}")
     return {
+        "warnings": sorted(set(warnings)),
         "power": [None if p is None else [p.power_w, p.source] for p in found],
         "clocks_mhz": [known(s.sm_clock_mhz, np.median) for s in samples],
         "temperatures_c": [known(s.temperature_c, np.max) for s in samples],

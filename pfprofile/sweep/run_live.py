@@ -211,6 +211,9 @@ def _clocks(request: SweepRequest, device: Device, reporter: Reporter) -> list[f
 
 
 def _refuse_company(request: SweepRequest, device: Device, n_gpus: int) -> None:
+    for index in range(min(n_gpus, device.count)):
+        if words := device.refusal(index):
+            raise HardwareError(words, "name a whole GPU in CUDA_VISIBLE_DEVICES, or: nvidia-smi -mig 0")
     others = [words for index in range(min(n_gpus, device.count)) for words in device.others(index)]
     if others and not request.shared:
         raise HardwareError(

@@ -60,6 +60,9 @@ class FakeDevice:
     def others(self, index):
         return self.busy
 
+    def refusal(self, index):
+        return None
+
     def rank_environment(self, n_gpus):
         return {"CUDA_VISIBLE_DEVICES": ""}
 
