@@ -88,8 +88,16 @@ class Watchdog:
             self._process.kill()
         self._close()
 
+    def leave(self) -> None:
+        """Something stays locked: the watchdog waits for this process to end and tries again then."""
+        self._process.returncode = 0  # it is not waited for, on purpose
+        self._close_pipes()
+
     def _close(self) -> None:
         self._process.wait()
+        self._close_pipes()
+
+    def _close_pipes(self) -> None:
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 pipe.close()
@@ -112,7 +120,12 @@ class ClockGuard:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.release()
+        try:
+            self.release()
+        except HardwareError:
+            if self._watchdog is not None:
+                self._watchdog.leave()
+            raise
         if self._watchdog is not None:
             self._watchdog.dismiss()
             self._watchdog = None

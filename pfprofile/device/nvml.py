@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 from collections.abc import Callable, Sequence
@@ -67,7 +68,9 @@ class NvmlDevice:
 
     def __init__(self, uuids: Sequence[str] | None = None) -> None:
         self._nvml = load_pynvml()
-        self._error = self._nvml.NVMLError
+        # Where a driver lacks a newer version of a call, pynvml raises an error that is no NVMLError.
+        mismatch = getattr(self._nvml, "NVMLLibraryMismatchError", self._nvml.NVMLError)
+        self._error: tuple[type[Exception], ...] = (self._nvml.NVMLError, mismatch)
         try:
             self._nvml.nvmlInit()
         except self._error as error:
@@ -246,8 +249,9 @@ class NvmlDevice:
         return {"CUDA_VISIBLE_DEVICES": ",".join(self.uuids[:n_gpus])}
 
     def close(self) -> None:
-        """Shut NVML down."""
-        self._ask("nvmlShutdown")
+        """Shut NVML down. A driver that refuses is left as it is: nothing that was measured depends on it."""
+        with contextlib.suppress(*self._error):
+            self._nvml.nvmlShutdown()
 
 
 def _name_of(pid: int) -> str:

@@ -1,6 +1,6 @@
 """Very short sweeps on a fake GPU in one process, a line of JSON each: what came of it. Started by `matrix`.
 
-Reads a line (``locked`` or ``default``), sweeps, tells; the training is one process's kernels, without its start.
+Reads a line (a key of WAYS), sweeps, tells; the training is one process's kernels, without its start.
 """
 
 import json
@@ -15,7 +15,8 @@ from pfprofile.sweep import SweepRequest, run_live, sweep
 from pfprofile.sweep.request import Reporter
 from tests.fake_nvml.worker import kernel
 
-WINDOW_S = 0.35
+#: how → clocks and the window's length, s; an energy counter needs more than a second.
+WAYS = {"locked": ("1005", 0.35), "two": ("600,1005", 0.35), "default": ("default", 0.35), "long": ("default", 1.3)}
 COLUMNS = ("power_w", "achieved_clock_mhz", "temperature_c", "power_limit_w", "requested_clock_mhz")
 
 
@@ -50,15 +51,17 @@ class Here:
 def once(how, folder):
     said = []
     request = SweepRequest(None, command="toy {local_batch}", device="cuda", gpus=(1,), batch_sizes=(1,),
-                           freqs="1005" if how == "locked" else "default", window_s=WINDOW_S,
+                           freqs=WAYS[how][0], window_s=WAYS[how][1],
                            output=Path(folder) / "p.parquet", force=True)  # fmt: skip
     try:
         outcome = sweep(request, Reporter(notice=said.append))
     except PfprofileError as error:
         return {"exit": error.exit_code, "words": str(error)}
-    (row,) = outcome.profile.rows()
-    return {"status": row["status"], "words": row["error"], "said": said,
-            "empty": [c for c in COLUMNS if row[c] is None]}  # fmt: skip
+    row, *more = outcome.profile.rows()
+    return {
+        "status": row["status"], "words": row["error"], "said": said, "empty": [c for c in COLUMNS if row[c] is None],
+        "more": [(r["status"], r["error"]) for r in more],
+    }  # fmt: skip
 
 
 def main():
