@@ -4,7 +4,7 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 PIP := $(PY) -m pip --disable-pip-version-check
 
-.PHONY: help setup demo test lint type bench fuzz build clean
+.PHONY: help setup demo test lint type bench gpu-check fuzz build clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -37,6 +37,9 @@ type: setup  ## mypy --strict
 
 bench: setup  ## accuracy and speed, beside their peers (PARTS="accuracy planner scale")
 	$(PY) -m benchmarks $(PARTS)
+
+gpu-check:  ## one GPU, no network, 8 minutes: profiles, fit and sensor report in gpu-check/ (GPU_PY=python to choose)
+	$(or $(GPU_PY),python3) -m benchmarks._gpu_check -o gpu-check
 
 fuzz: setup  ## the property tests, with many more examples
 	PFPROFILE_HYPOTHESIS=fuzz $(PY) -m pytest -n 2 -q -k "any_text or mangled or property" tests
