@@ -21,11 +21,13 @@ from pfprofile.sweep.sources import READY_S, TrialSource
 from pfprofile.sweep.space import Point, Row
 from pfprofile.telemetry import limited_by
 from pfprofile.telemetry.plausibility import power as plausible_power
-from pfprofile.telemetry.window import HELD
+from pfprofile.telemetry.window import HELD, sampled_power
 from pfprofile.train import WorkerError
 
 #: A clock lock outlives what it is for by this much, s: cooling down, and a slow machine.
 SPARE_S = 120.0
+#: How long idle power is looked at, s.
+IDLE_S = 1.0
 
 
 class LiveRunner:
@@ -40,6 +42,9 @@ class LiveRunner:
         self.device, self.source = device, source
         self._guard = ClockGuard(device)
         self._settling = Settling(device)
+        self._idle_power_w: dict[int, float | None] = {}
+        # Before anything of ours runs; later our own ranks would be among them.
+        self._company = any(device.others(i) for i in range(device.count))
 
     def __enter__(self) -> Self:
         self._guard.__enter__()
@@ -77,6 +82,7 @@ class LiveRunner:
             if self.source.idle and self.device.kind != "cpu":
                 self._settling.wait(local)
             ready = self.source.start(point, options)
+            row["idle_power_w"] = self._idle(local) if self.source.idle else None
             self.hold(point, options.timeout_s)
             with Sampler(self.device, local) as sampler:
                 timing = self.source.measure(point, options)
@@ -92,6 +98,23 @@ class LiveRunner:
             self.source.drop()
             return {**row, "status": "failed", "limited_by": "unknown", "error": str(error), "started_at": _now()}
         return {**row, **self._measured(point, timing, sampler)}
+
+    def _idle(self, local: int) -> float | None:
+        """Mean power of one GPU whose ranks are ready and wait, W: with its context held, no work, not locked.
+
+        Measured once for so many GPUs. None where others compute there, or where it is not told.
+        """
+        if self.device.kind == "cpu" or self._company:
+            return None
+        if local not in self._idle_power_w:
+            self._guard.release()
+            with Sampler(self.device, local) as sampler:
+                began_s = time.monotonic()
+                time.sleep(IDLE_S)
+            found = [sampled_power(s.time_s, s.power_w) for s in sampler.samples(began_s, time.monotonic())]
+            known = [p for p in found if p is not None and plausible_power(p, self.device.power_limit_w) is None]
+            self._idle_power_w[local] = sum(known) / local if len(known) == local else None
+        return self._idle_power_w[local]
 
     def _measured(self, point: Point, timing: dict[str, Any], sampler: Sampler) -> Row:
         started_s, ended_s = timing["started_s"], timing["ended_s"]
