@@ -15,7 +15,7 @@ from hypothesis import settings
 from pfprofile.profile import Profile, ProfileMetadata, WorkloadFacts
 from tests.fake_nvml.plugin import fake, fake_nvml_library, make_fake
 
-__all__ = ["cli", "data", "fake", "fake_nvml_library", "make_fake", "make_profile"]
+__all__ = ["cli", "data", "fake", "fake_nvml_library", "make_fake", "make_profile", "state_folder"]
 
 # Machines differ and share their cores: no test may fail for being slow.
 settings.register_profile("pfprofile", deadline=None)
@@ -23,6 +23,14 @@ settings.register_profile("fuzz", deadline=None, max_examples=10_000)
 settings.load_profile(os.environ.get("PFPROFILE_HYPOTHESIS", "pfprofile"))
 
 REPO = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(autouse=True)
+def state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Journals of clock locks go to the test's own folder, never to this machine's."""
+    folder = tmp_path / "state"
+    monkeypatch.setenv("PFPROFILE_STATE_DIR", str(folder))
+    return folder
 
 
 @pytest.fixture

@@ -128,6 +128,7 @@ COMMANDS: tuple[str, ...] = (
     "show",
     "check",
     "report",
+    "doctor",
     "schema",
 )
 _register()

@@ -5,6 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from pfprofile.errors import HardwareError
+
+
+class RefusedError(HardwareError):
+    """The driver refuses a change as such (permission, no such function): nothing was changed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -38,6 +44,8 @@ class Device(Protocol):
         default_clock_mhz: the clock of an unlocked device under load, where known.
         power_limit_w: enforced limit of one device, W.
         power_limit_range_w: least and greatest settable limit, W; empty = unknown.
+        opener: ``module:function`` that opens the devices with these UUIDs again, in another process; empty where
+            clocks are never locked.
     """
 
     kind: str
@@ -49,6 +57,7 @@ class Device(Protocol):
     default_clock_mhz: float | None
     power_limit_w: float | None
     power_limit_range_w: tuple[float, ...]
+    opener: str
 
     def read(self, index: int) -> Reading:
         """The sensors of one device."""
@@ -60,7 +69,8 @@ class Device(Protocol):
         """Lock the SM clock of one device.
 
         Raises:
-            HardwareError: no permission, not supported, or a clock that it does not have.
+            RefusedError: no permission, not supported: nothing was locked.
+            HardwareError: something else went wrong; it may be locked.
         """
 
     def reset_clock(self, index: int) -> None:
@@ -68,6 +78,9 @@ class Device(Protocol):
 
     def others(self, index: int) -> list[str]:
         """Processes of others that compute on one device, in words."""
+
+    def refusal(self, index: int) -> str | None:
+        """Why one device must not be swept, in words; None = it may."""
 
     def rank_environment(self, n_gpus: int) -> dict[str, str]:
         """Variables that make n ranks see the first n devices, in this order."""

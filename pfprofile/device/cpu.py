@@ -76,6 +76,7 @@ class CpuDevice:
     default_clock_mhz: float | None = None
     power_limit_w: float | None = None
     power_limit_range_w: tuple[float, ...] = ()
+    opener = ""
 
     def __init__(self) -> None:
         self.name = cpu_name()
@@ -109,6 +110,10 @@ class CpuDevice:
     def others(self, index: int) -> list[str]:
         """A CPU is always shared."""
         return []
+
+    def refusal(self, index: int) -> str | None:
+        """Any CPU will do."""
+        return None
 
     def rank_environment(self, n_gpus: int) -> dict[str, str]:
         """Ranks on the CPU must not grab a GPU."""

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable
+import platform
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
-from pfprofile.device.base import Reading
+from pfprofile.device.base import Reading, RefusedError
 from pfprofile.errors import HardwareError
 
 #: Bits of nvmlDeviceGetCurrentClocksEventReasons (nvml.h) and what they mean.
 REASONS = {0x4: "power", 0x20: "thermal", 0x40: "thermal", 0x8: "hardware", 0x80: "hardware"}
+
+#: Return codes of nvml.h that mean: nothing was done, and trying again is no use.
+NOT_SUPPORTED, NO_PERMISSION, FUNCTION_NOT_FOUND = 3, 4, 13
+
+#: Fields of nvmlDeviceGetFieldValues, in mW.
+POWER_AVERAGE, POWER_INSTANT = 185, 186
+#: nvmlGpuVirtualizationMode_t of guests that do not own the board.
+VGPU, VSGA = 2, 4
 
 
 def load_pynvml() -> Any:
@@ -37,32 +48,54 @@ def text(value: Any) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
+def open_gpus(uuids: Sequence[str]) -> NvmlDevice:
+    """The GPUs with these UUIDs, in this order, whatever CUDA_VISIBLE_DEVICES says. Raises HardwareError."""
+    return NvmlDevice(uuids)
+
+
 class NvmlDevice:
-    """The GPUs that CUDA_VISIBLE_DEVICES leaves, all of one name. See `base.Device`."""
+    """GPUs, all of one name. See `base.Device`.
+
+    Args:
+        uuids: which and in which order; None = those that CUDA_VISIBLE_DEVICES leaves.
+
+    Raises:
+        HardwareError: no driver, none left, or they differ.
+    """
 
     kind = "cuda"
+    opener = "pfprofile.device.nvml:open_gpus"
 
-    def __init__(self) -> None:
+    def __init__(self, uuids: Sequence[str] | None = None) -> None:
         self._nvml = load_pynvml()
-        self._error = self._nvml.NVMLError
+        # Where a driver lacks a newer version of a call, pynvml raises an error that is no NVMLError.
+        mismatch = getattr(self._nvml, "NVMLLibraryMismatchError", self._nvml.NVMLError)
+        self._error: tuple[type[Exception], ...] = (self._nvml.NVMLError, mismatch)
         try:
             self._nvml.nvmlInit()
         except self._error as error:
             raise HardwareError(f"no NVIDIA driver answers: {error}", "check: nvidia-smi") from None
         try:
-            self._identify()
+            self._identify(uuids)
         except BaseException:
             self.close()
             raise
 
-    def _identify(self) -> None:
+    def _identify(self, wanted: Sequence[str] | None) -> None:
         nvml = self._nvml
         total = self._call("count the GPUs", nvml.nvmlDeviceGetCount)
         found = [self._call(f"open GPU {i}", nvml.nvmlDeviceGetHandleByIndex, i) for i in range(total)]
         uuids = [text(self._call("read a UUID", nvml.nvmlDeviceGetUUID, h)) for h in found]
-        chosen = visible(uuids, os.environ.get("CUDA_VISIBLE_DEVICES"))
+        if wanted is None:
+            chosen = visible(uuids, os.environ.get("CUDA_VISIBLE_DEVICES"))
+        else:
+            chosen = [_index_of(uuid, uuids) for uuid in wanted]
         if not chosen:
-            raise HardwareError("no NVIDIA GPU may be used here", "check nvidia-smi and CUDA_VISIBLE_DEVICES")
+            given = os.environ.get("CUDA_VISIBLE_DEVICES")
+            why = f": CUDA_VISIBLE_DEVICES={given!r} names none of the {total}" if given is not None else ""
+            raise HardwareError(f"no NVIDIA GPU may be used here{why}", "check nvidia-smi -L and CUDA_VISIBLE_DEVICES")
+        self.total = total
+        self._indices = chosen
         self._handles = [found[i] for i in chosen]
         self.uuids = tuple(uuids[i] for i in chosen)
         self.count = len(chosen)
@@ -80,6 +113,8 @@ class NvmlDevice:
         if self.supported_clocks_mhz:
             top = self._ask("nvmlDeviceGetMaxClockInfo", first, nvml.NVML_CLOCK_SM)
             self.default_clock_mhz = float(top) if top else self.supported_clocks_mhz[-1]
+        # The usage call averages over a second on some generations; the instant field does not.
+        self._instant = self._field(0, POWER_INSTANT) is not None
         limit = self._ask("nvmlDeviceGetEnforcedPowerLimit", first)
         self.power_limit_w = limit / 1e3 if limit else None
         constraints = self._ask("nvmlDeviceGetPowerManagementLimitConstraints", first)
@@ -111,19 +146,24 @@ class NvmlDevice:
         """A call that must work. Raises HardwareError saying what could not be done, and the permission it needs."""
         call = self._function(function)
         if call is None:
-            raise HardwareError(f"cannot {what}: this pynvml lacks {function}", "pip install -U nvidia-ml-py")
+            raise RefusedError(f"cannot {what}: this pynvml lacks {function}", "pip install -U nvidia-ml-py")
         try:
             return call(*arguments)
         except self._error as error:
-            hint = None
-            if getattr(error, "value", None) == getattr(self._nvml, "NVML_ERROR_NO_PERMISSION", object()):
+            code = getattr(error, "value", None)
+            if code == NO_PERMISSION:
                 hint = "locking clocks needs root or CAP_SYS_ADMIN; without it: --freqs default"
-            raise HardwareError(f"cannot {what}: {error}", hint) from None
+                raise RefusedError(f"cannot {what}: {error}", hint) from None
+            if code in (NOT_SUPPORTED, FUNCTION_NOT_FOUND):
+                raise RefusedError(f"cannot {what}: {error}") from None
+            raise HardwareError(f"cannot {what}: {error}") from None
 
     def read(self, index: int) -> Reading:
         """The sensors of one GPU. Raises HardwareError where it is lost."""
         nvml, handle = self._nvml, self._handles[index]
-        power = self._ask("nvmlDeviceGetPowerUsage", handle)
+        power = self._field(index, POWER_INSTANT) if self._instant else None
+        if power is None:
+            power = self._ask("nvmlDeviceGetPowerUsage", handle)
         energy = self._ask("nvmlDeviceGetTotalEnergyConsumption", handle)
         clock = self._ask("nvmlDeviceGetClockInfo", handle, nvml.NVML_CLOCK_SM)
         temperature = self._ask("nvmlDeviceGetTemperature", handle, nvml.NVML_TEMPERATURE_GPU)
@@ -139,8 +179,49 @@ class NvmlDevice:
             limits=limits,
         )
 
+    def _field(self, index: int, field: int) -> int | None:
+        """One field value, an unsigned int (the power fields are); None = it has none, by its own return code."""
+        values = self._ask("nvmlDeviceGetFieldValues", self._handles[index], [field])
+        if not values or values[0].nvmlReturn != 0:
+            return None
+        return int(values[0].value.uiVal)
+
+    def nvml_index(self, index: int) -> int:
+        """NVML's number of one GPU, which need not be CUDA's."""
+        return self._indices[index]
+
+    def sensors(self, index: int) -> dict[str, bool]:
+        """Which sensors of one GPU answer. Raises HardwareError where it is lost."""
+        handle = self._handles[index]
+        return {
+            "energy counter": self._ask("nvmlDeviceGetTotalEnergyConsumption", handle) is not None,
+            "instant power (field 186)": self._field(index, POWER_INSTANT) is not None,
+            "average power (field 185)": self._field(index, POWER_AVERAGE) is not None,
+            "power usage call": bool(self._ask("nvmlDeviceGetPowerUsage", handle)),
+            "SM clock": self._ask("nvmlDeviceGetClockInfo", handle, self._nvml.NVML_CLOCK_SM) is not None,
+            "temperature": self._ask("nvmlDeviceGetTemperature", handle, self._nvml.NVML_TEMPERATURE_GPU) is not None,
+            "reasons for a low clock": self.read(index).limits is not None,
+        }
+
+    def refusal(self, index: int) -> str | None:
+        """Why one GPU's power would tell nothing about what trains on it: it is cut into MIG slices."""
+        mode = self._ask("nvmlDeviceGetMigMode", self._handles[index])
+        if mode and mode[0]:
+            return f"GPU {self.uuids[index]} is in MIG mode, and its power is all slices' together"
+        return None
+
+    def _virtual(self) -> str | None:
+        """Whose clocks belong to somebody else."""
+        if "microsoft" in platform.release().lower():
+            return "under WSL the clocks belong to Windows"
+        if self._ask("nvmlDeviceGetVirtualizationMode", self._handles[0]) in (VGPU, VSGA):
+            return "this is a virtual GPU, whose clocks belong to its host"
+        return None
+
     def lock_trouble(self) -> str | None:
         """Why clocks cannot be locked, as far as one may know without trying."""
+        if virtual := self._virtual():
+            return virtual
         if not self.supported_clocks_mhz:
             return "the driver offers no clocks to choose from"
         if self._function("nvmlDeviceSetGpuLockedClocks") is None:
@@ -161,15 +242,30 @@ class NvmlDevice:
     def others(self, index: int) -> list[str]:
         """Compute processes on one GPU that are not this one."""
         running = self._ask("nvmlDeviceGetComputeRunningProcesses", self._handles[index]) or []
-        return [f"process {p.pid} on GPU {index}" for p in running if p.pid != os.getpid()]
+        return [f"process {p.pid}{_name_of(p.pid)} on GPU {index}" for p in running if p.pid != os.getpid()]
 
     def rank_environment(self, n_gpus: int) -> dict[str, str]:
         """Ranks see the GPUs by UUID: NVML's order is not CUDA's."""
         return {"CUDA_VISIBLE_DEVICES": ",".join(self.uuids[:n_gpus])}
 
     def close(self) -> None:
-        """Shut NVML down."""
-        self._ask("nvmlShutdown")
+        """Shut NVML down. A driver that refuses is left as it is: nothing that was measured depends on it."""
+        with contextlib.suppress(*self._error):
+            self._nvml.nvmlShutdown()
+
+
+def _name_of(pid: int) -> str:
+    """What a process is called, in parentheses; empty where it cannot be seen (another container's)."""
+    try:
+        return f" ({Path(f'/proc/{pid}/comm').read_text(encoding='utf-8', errors='replace').strip()})"
+    except OSError:
+        return ""
+
+
+def _index_of(uuid: str, uuids: list[str]) -> int:
+    if uuid not in uuids:
+        raise HardwareError(f"the GPU {uuid} is not here", "check nvidia-smi -L")
+    return uuids.index(uuid)
 
 
 def visible(uuids: list[str], variable: str | None) -> list[int]:

@@ -56,7 +56,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("temperature_c", _F, "°C", True, "highest GPU temperature in the window"),
     Column("memory_peak_bytes", _I, "B", True, "peak device memory of the fullest rank"),
     Column("started_at", pa.timestamp("us", tz="UTC"), "", True, "when the measured window began"),
-    Column("error", _S, "", True, "why the trial failed"),
+    Column("error", _S, "", True, "why the trial failed, or what is doubtful in it"),
 )
 COLUMN_NAMES = tuple(c.name for c in COLUMNS)
 BY_NAME = {c.name: c for c in COLUMNS}

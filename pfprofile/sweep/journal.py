@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pfprofile.errors import InputError, UsageError
+from pfprofile.errors import InputError, OutputError, UsageError
 from pfprofile.profile import Profile, ProfileMetadata, read_profile, write_profile
 from pfprofile.sweep.space import Row
 
@@ -19,11 +19,19 @@ MIXABLE = ("driver_version", "torch_version")
 
 @contextmanager
 def file_lock(path: Path) -> Iterator[None]:
-    """Hold the right to write one output. Raises UsageError where another sweep holds it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Hold the right to write one output.
+
+    Raises:
+        UsageError: another sweep holds it.
+        OutputError: its folder cannot be made or written.
+    """
     lock = path.with_name(f".{path.name}.lock")
     while True:
-        handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError as error:
+            raise OutputError(f"cannot write {path}: {error.strerror}", "choose another place with -o") from None
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

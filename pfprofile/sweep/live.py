@@ -11,15 +11,23 @@ from typing import Any, Self
 
 import numpy as np
 
-from pfprofile.device import ClockGuard, Device, Sampler
+from pfprofile.device import ClockGuard, Device
+from pfprofile.device.sampler import Sampler
 from pfprofile.errors import HardwareError
 from pfprofile.sweep.nodes import node_report
 from pfprofile.sweep.request import Options
 from pfprofile.sweep.settle import Settling
-from pfprofile.sweep.sources import TrialSource
+from pfprofile.sweep.sources import READY_S, TrialSource
 from pfprofile.sweep.space import Point, Row
 from pfprofile.telemetry import limited_by
+from pfprofile.telemetry.plausibility import power as plausible_power
+from pfprofile.telemetry.window import HELD, sampled_power
 from pfprofile.train import WorkerError
+
+#: A clock lock outlives what it is for by this much, s: cooling down, and a slow machine.
+SPARE_S = 120.0
+#: How long idle power is looked at, s.
+IDLE_S = 1.0
 
 
 class LiveRunner:
@@ -34,6 +42,9 @@ class LiveRunner:
         self.device, self.source = device, source
         self._guard = ClockGuard(device)
         self._settling = Settling(device)
+        self._idle_power_w: dict[int, float | None] = {}
+        # Before anything of ours runs; later our own ranks would be among them.
+        self._company = any(device.others(i) for i in range(device.count))
 
     def __enter__(self) -> Self:
         self._guard.__enter__()
@@ -45,13 +56,17 @@ class LiveRunner:
         finally:
             self._guard.__exit__(kind, error, at)
 
-    def hold(self, point: Point) -> None:
+    def hold(self, point: Point, timeout_s: float = 600.0) -> None:
         """Lock the clock of the point's devices. Raises HardwareError where the driver refuses."""
-        self._guard.hold(point.n_gpus // point.n_nodes, point.sm_clock_mhz)
+        # The lock lasts over this trial's measurement and the start of the next one's workers.
+        for_s = 2 * max(READY_S, timeout_s) + timeout_s + SPARE_S
+        self._guard.hold(
+            point.n_gpus // point.n_nodes, point.sm_clock_mhz, for_s=for_s, groups=self.source.groups
+        )  # fmt: skip
 
-    def forget_locks(self) -> None:
-        """Drop what was refused, so that nothing is reset that never was locked."""
-        self._guard.forget()
+    def release(self) -> None:
+        """Take all locks away. Raises HardwareError where the driver refuses."""
+        self._guard.release()
 
     def run(self, point: Point, options: Options) -> Row:
         """One trial; whatever a worker set dies of is a row, and the set is not used again."""
@@ -67,9 +82,12 @@ class LiveRunner:
             if self.source.idle and self.device.kind != "cpu":
                 self._settling.wait(local)
             ready = self.source.start(point, options)
-            self.hold(point)
+            row["idle_power_w"] = self._idle(local) if self.source.idle else None
+            self.hold(point, options.timeout_s)
             with Sampler(self.device, local) as sampler:
                 timing = self.source.measure(point, options)
+            if self._guard.expired():
+                raise HardwareError("the watchdog took the clock lock away at its deadline")
         except WorkerError as error:
             self.source.forget()
             reason = error.reason
@@ -81,6 +99,23 @@ class LiveRunner:
             return {**row, "status": "failed", "limited_by": "unknown", "error": str(error), "started_at": _now()}
         return {**row, **self._measured(point, timing, sampler)}
 
+    def _idle(self, local: int) -> float | None:
+        """Mean power of one GPU whose ranks are ready and wait, W: with its context held, no work, not locked.
+
+        Measured once for so many GPUs. None where others compute there, or where it is not told.
+        """
+        if self.device.kind == "cpu" or self._company:
+            return None
+        if local not in self._idle_power_w:
+            self._guard.release()
+            with Sampler(self.device, local) as sampler:
+                began_s = time.monotonic()
+                time.sleep(IDLE_S)
+            found = [sampled_power(s.time_s, s.power_w) for s in sampler.samples(began_s, time.monotonic())]
+            known = [p for p in found if p is not None and plausible_power(p, self.device.power_limit_w) is None]
+            self._idle_power_w[local] = sum(known) / local if len(known) == local else None
+        return self._idle_power_w[local]
+
     def _measured(self, point: Point, timing: dict[str, Any], sampler: Sampler) -> Row:
         started_s, ended_s = timing["started_s"], timing["ended_s"]
         mine = node_report(sampler, timing)
@@ -91,7 +126,14 @@ class LiveRunner:
         limits: dict[str, float] = {}
         for node in nodes:
             limits = {k: max(limits.get(k, 0.0), node["limits"].get(k, 0.0)) for k in {*limits, *node["limits"]}}
+        warnings = [words for node in nodes for words in node["warnings"]]
         power = self._power(point, [node["power"] for node in nodes], ended_s - started_s)
+        doubt = plausible_power(power["power_w"], self.device.power_limit_w) if power else None
+        if doubt is not None and self.device.kind != "cpu":
+            warnings.append(f"the power reading is left out: {doubt}")
+            power = {}
+        if _left_lock(point.sm_clock_mhz, achieved, limits):
+            warnings.append("the clock left its lock and nothing is said to limit it: has somebody else changed it?")
         return {
             "status": "ok",
             "steps": timing["steps"],
@@ -106,6 +148,7 @@ class LiveRunner:
                 limits,
             ),
             "started_at": _now(time.monotonic() - started_s),
+            "error": "; ".join(warnings) or None,
             **power,
         }  # fmt: skip
 
@@ -122,6 +165,13 @@ class LiveRunner:
             "energy_j": total * window_s,
             "energy_source": "counter" if all(source == "counter" for _, source in found) else "samples",
         }
+
+
+def _left_lock(requested_mhz: float | None, achieved_mhz: float | None, limits: dict[str, float]) -> bool:
+    if requested_mhz is None or achieved_mhz is None:
+        return False
+    above = achieved_mhz > requested_mhz * (2 - HELD)
+    return above or (achieved_mhz < HELD * requested_mhz and not limits)
 
 
 def _now(ago_s: float = 0.0) -> datetime:

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from pfprofile.device import ClockGuard, Device, Sampler
+from pfprofile.device import ClockGuard, Device
+from pfprofile.device.sampler import Sampler
 from pfprofile.errors import HardwareError
 from pfprofile.sweep.request import Options
 from pfprofile.sweep.sources import READY_S, Job, Ranks
 from pfprofile.sweep.space import Point
-from pfprofile.telemetry import window_power
+from pfprofile.telemetry import sensor_warnings, window_power
 from pfprofile.train import Host, WorkerError, WorkerSet, WorkloadSpec
 from pfprofile.train.team import Leader, Line, Place, free_port
 
@@ -144,7 +145,7 @@ class Follower:
             return {}
         if self._set is None:
             return {"status": "failed", "reason": "its ranks are gone"}
-        guard.hold(self._n_ranks, order["clock"])
+        guard.hold(self._n_ranks, order["clock"], groups=(self.host.pid,))
         deadline_s = time.monotonic() + order["timeout_s"]
         with Sampler(self.device, self._n_ranks) as sampler:
             timing = self._set.measure(window_s=order["window_s"], steps=order["steps"], deadline_s=deadline_s)
@@ -164,7 +165,11 @@ def node_report(sampler: Sampler, timing: dict[str, Any]) -> dict[str, Any]:
     def known(values: Any, pick: Any) -> float | None:
         return float(pick(values[np.isfinite(values)])) if np.isfinite(values).any() else None
 
+    warnings = [words for s in samples for words in sensor_warnings(s)]
+    if sampler.trouble is not None:
+        warnings.append(f"the sensors stopped answering: {sampler.trouble}")
     return {
+        "warnings": sorted(set(warnings)),
         "power": [None if p is None else [p.power_w, p.source] for p in found],
         "clocks_mhz": [known(s.sm_clock_mhz, np.median) for s in samples],
         "temperatures_c": [known(s.temperature_c, np.max) for s in samples],

@@ -12,6 +12,8 @@ from typing import Any
 from pfprofile._version import __version__
 from pfprofile.device import Device, open_device
 from pfprofile.device.cpu import available_bytes
+from pfprofile.device.restore import restore_clocks
+from pfprofile.device.signals import interruptible
 from pfprofile.errors import HardwareError, UsageError, nearest
 from pfprofile.profile import Profile, ProfileMetadata, WorkloadFacts
 from pfprofile.profile.places import default_profile_path
@@ -26,7 +28,6 @@ from pfprofile.sweep.live import LiveRunner, trial_seconds
 from pfprofile.sweep.nodes import Follower, TeamRanks
 from pfprofile.sweep.outliers import outliers
 from pfprofile.sweep.request import Options, Outcome, Reporter, SweepRequest
-from pfprofile.sweep.signals import interruptible
 from pfprofile.sweep.sources import Command, Job, Ranks, TrialSource
 from pfprofile.sweep.space import Point, choose_clocks, spread
 from pfprofile.sweep.stop_rule import USUAL_POINTS
@@ -65,6 +66,9 @@ def sweep_live(request: SweepRequest, reporter: Reporter) -> Outcome:
         )
     subject_of = own_command(request, reporter) if request.command is not None else _workload(request, reporter, place)
     with _opened(request) as device, interruptible():
+        if device.kind != "cpu":
+            for words in restore_clocks(insist=False):
+                reporter.notice(words)
         if place is not None and place.node:
             return _follow(request, reporter, device, place)
         gpus = _gpus(request, device, reporter, place.n_nodes if place else 1)
@@ -207,6 +211,9 @@ def _clocks(request: SweepRequest, device: Device, reporter: Reporter) -> list[f
 
 
 def _refuse_company(request: SweepRequest, device: Device, n_gpus: int) -> None:
+    for index in range(min(n_gpus, device.count)):
+        if words := device.refusal(index):
+            raise HardwareError(words, "name a whole GPU in CUDA_VISIBLE_DEVICES, or: nvidia-smi -mig 0")
     others = [words for index in range(min(n_gpus, device.count)) for words in device.others(index)]
     if others and not request.shared:
         raise HardwareError(
@@ -224,7 +231,7 @@ def _try_lock(
     try:
         runner.hold(Point(1, 1, first))
     except HardwareError as error:
-        runner.forget_locks()
+        runner.release()
         if request.require_clocks:
             raise
         reporter.notice(f"{error}: everything runs at the default clock")

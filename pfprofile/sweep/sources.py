@@ -28,6 +28,10 @@ class TrialSource(Protocol):
     def idle(self) -> bool:
         """Whether nothing trains right now, so that the GPUs may cool."""
 
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """Process groups that train, to be ended when this process dies."""
+
     def start(self, point: Point, options: Options) -> bool:
         """Have something that trains at the point; raises WorkerError. Whether it is ready to be measured."""
 
@@ -61,6 +65,11 @@ class Ranks:
         self._set: WorkerSet | None = None
         self._key: tuple[int, int, int] | None = None
         self.idle = True  # ranks train only while they are measured
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """See `TrialSource`. The host ends its ranks."""
+        return (self.host.pid,)
 
     def start(self, point: Point, options: Options) -> bool:
         """See `TrialSource`."""
@@ -110,6 +119,11 @@ class Command:
     def idle(self) -> bool:
         """See `TrialSource`."""
         return self._running is None
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """See `TrialSource`. The keeper ends what the command started."""
+        return () if self._running is None else (self._running.pid,)
 
     def start(self, point: Point, options: Options) -> bool:
         """See `TrialSource`."""

@@ -1,5 +1,5 @@
 """Numpy on sensor samples: window energy, mean power, clocks, what limited them; plausibility of single values."""
 
-from pfprofile.telemetry.window import Samples, WindowPower, limited_by, window_power
+from pfprofile.telemetry.window import Samples, WindowPower, limited_by, sensor_warnings, window_power
 
-__all__ = ["Samples", "WindowPower", "limited_by", "window_power"]
+__all__ = ["Samples", "WindowPower", "limited_by", "sensor_warnings", "window_power"]

@@ -19,6 +19,8 @@ LEAST_SAMPLES = 3
 HELD = 0.99
 #: Mean power above this part of the enforced limit is at the limit.
 AT_LIMIT = 0.97
+#: Counter and power readings may differ by this part.
+LARGEST_GAP = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,22 @@ def window_power(samples: Samples) -> WindowPower | None:
         return WindowPower(from_counter, "counter")
     from_samples = sampled_power(samples.time_s, samples.power_w)
     return None if from_samples is None else WindowPower(from_samples, "samples")
+
+
+def sensor_warnings(samples: Samples) -> list[str]:
+    """What is odd between a device's energy counter and its power readings in a window, in words."""
+    found = []
+    known = samples.energy_j[np.isfinite(samples.energy_j)]
+    if (np.diff(known) < 0).any():
+        found.append("the energy counter went down in the window (driver reload?)")
+    counter = counter_power(samples.time_s, samples.energy_j)
+    sampled = sampled_power(samples.time_s, samples.power_w)
+    if counter is not None and sampled is not None and counter > 0 and abs(sampled / counter - 1) > LARGEST_GAP:
+        found.append(
+            f"the power readings give {sampled:.4g} W, the energy counter {counter:.4g} W "
+            f"({sampled / counter - 1:+.0%}); the counter was used"
+        )
+    return found
 
 
 def limited_by(

@@ -116,6 +116,11 @@ class RunningCommand:
         )  # fmt: skip
 
     @property
+    def pid(self) -> int:
+        """Of the keeper, which leads a process group."""
+        return self._process.pid
+
+    @property
     def ended(self) -> bool:
         """Whether the command is over."""
         return self._process.poll() is not None

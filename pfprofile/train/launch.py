@@ -99,6 +99,11 @@ class Host:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
+    @property
+    def pid(self) -> int:
+        """Of the host process, which leads a process group."""
+        return self._process.pid
+
     def close(self) -> None:
         """Close stdin, on which the host kills its ranks and leaves; kill it where it does not."""
         assert self._process.stdin is not None

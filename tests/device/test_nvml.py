@@ -2,6 +2,7 @@
 
 import os
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -91,7 +92,8 @@ def test_no_clocks_to_choose_from_is_said(nvml):
 
 def test_others_on_a_gpu_are_named(nvml):
     nvml()
-    assert NvmlDevice().others(0) == ["process 1 on GPU 0"]
+    (words,) = NvmlDevice().others(0)
+    assert words == f"process 1 ({Path('/proc/1/comm').read_text().strip()}) on GPU 0"
 
 
 def test_a_foreign_pynvml_is_detected(monkeypatch):

@@ -3,8 +3,13 @@
 import time
 from types import SimpleNamespace
 
-from pfprofile.device.base import Reading
+from pfprofile.device.base import Reading, RefusedError
 from pfprofile.errors import HardwareError
+
+
+def open_fake(uuids):
+    """What a watchdog opens: another FakeDevice, whose locks are its own."""
+    return FakeDevice()
 
 
 class FakeDevice:
@@ -19,6 +24,7 @@ class FakeDevice:
     default_clock_mhz = 1410.0
     power_limit_w = 300.0
     power_limit_range_w = (100.0, 300.0)
+    opener = "tests.support.fakes:open_fake"
 
     def __init__(self, refuse=None, cap_mhz=1410.0, busy=(), lost_after=None):
         self.refuse, self.cap_mhz, self.busy, self.lost_after = refuse, cap_mhz, list(busy), lost_after
@@ -43,7 +49,7 @@ class FakeDevice:
 
     def lock_clock(self, index, clock_mhz):
         if self.refuse:
-            raise HardwareError(self.refuse)
+            raise RefusedError(self.refuse)
         self.locked[index] = clock_mhz
         self.audit.append(("lock", index, clock_mhz))
 
@@ -53,6 +59,9 @@ class FakeDevice:
 
     def others(self, index):
         return self.busy
+
+    def refusal(self, index):
+        return None
 
     def rank_environment(self, n_gpus):
         return {"CUDA_VISIBLE_DEVICES": ""}

@@ -134,6 +134,8 @@ def test_clocks_are_held_recorded_and_let_go(gpu):
                                                 rel=0.2)  # fmt: skip
         assert row["energy_source"] == "counter"
         assert row["temperature_c"] == 50.0
+        assert row["idle_power_w"] == pytest.approx(100 + 1300 / 10)
+        assert row["error"] is None
     assert device.locked == {}
     assert device.audit[-1][0] == "reset"
     assert device.closed
@@ -155,7 +157,9 @@ def test_others_on_the_gpus_stop_a_sweep_unless_shared(gpu):
     gpu(busy=["process 7 on GPU 0"])
     with pytest.raises(HardwareError, match="process 7 on GPU 0"):
         live(device="auto")
-    assert live(device="auto", shared=True).new == 1
+    outcome = live(device="auto", shared=True)
+    assert outcome.new == 1
+    assert outcome.profile.rows()[0]["idle_power_w"] is None  # something else was running
 
 
 def test_more_gpus_than_there_are(gpu):
