@@ -23,7 +23,10 @@ def command(
     policy: Annotated[str, typer.Option(help="Who gets what.")] = "pfprofile",
     confidence: Annotated[str | None, typer.Option(help="Hold the budget with this probability, e.g. 0.95.")] = None,
     exact: Annotated[bool, typer.Option("--exact", help="Fixed configurations, optimal by MILP.")] = False,
-    running: Annotated[Path | None, typer.Option(help="State of jobs under way, or an earlier schedule.")] = None,
+    running: Annotated[
+        Path | None, typer.Option(help="Jobs under way: a state file, an earlier schedule, sacct's or squeue's output.")
+    ] = None,
+    manifest: Annotated[Path | None, typer.Option(help="manifest.json of the Slurm export, for --running.")] = None,
     now: Annotated[str | None, typer.Option(help="The time now, for --running, e.g. 2h.")] = None,
     expected_work: Annotated[
         str | None, typer.Option("--expected-work", help="Keep the budget online: forecast of the work's least energy.")
@@ -61,7 +64,7 @@ def command(
     check_policy(policy)
     request = Request(
         jobs, cluster, models, parse_limits(budget, power_cap, confidence, always_on=nodes_always_on, seed=seed),
-        policy, exact, running, parse_duration(now, what="--now") if now else None,
+        policy, exact, running, parse_duration(now, what="--now") if now else None, manifest,
         parse_energy(expected_work, what="--expected-work") if expected_work else None, Rates(pue, price, carbon),
     )  # fmt: skip
     answer = run_plan(request)

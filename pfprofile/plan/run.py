@@ -33,7 +33,7 @@ class Request:
         limits: budget, cap, confidence.
         policy: who gets what.
         exact: fixed configurations by MILP.
-        running, now_s: state of what is under way.
+        running, now_s, manifest: state of what is under way.
         expected_work_j: forecast of the work; the budget is then kept online, without looking ahead.
         rates: derived columns.
     """
@@ -46,6 +46,7 @@ class Request:
     exact: bool = False
     running: Path | None = None
     now_s: float | None = None
+    manifest: Path | None = None
     expected_work_j: float | None = None
     rates: Rates = field(default_factory=Rates)
 
@@ -93,7 +94,7 @@ def run_plan(request: Request) -> Answer:
 def _resumed(request: Request, inputs: Inputs) -> Limits:
     """Take what is done off the jobs, and what is spent off the budget."""
     assert request.running is not None
-    state = read_state(request.running, request.now_s)
+    state = read_state(request.running, request.now_s, request.manifest, inputs.notices.append)
     left = resume(inputs.jobs, inputs.cluster, state, inputs.batches, str(request.running))
     inputs.jobs = left.jobs
     inputs.notices += left.notices

@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import math
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -29,6 +29,7 @@ from pfprofile.cluster.jobs import Seconds
 from pfprofile.cluster.nodes import Cluster
 from pfprofile.cluster.speed_table import Config
 from pfprofile.errors import InputError, UsageError, nearest
+from pfprofile.plan.actual import looks_like_slurm, slurm_state
 from pfprofile.plan.outcome import Seat
 from pfprofile.policy.base import Job
 from pfprofile.units import parse_energy
@@ -99,13 +100,30 @@ class Underway:
     notices: list[str]
 
 
-def read_state(path: Path, now_s: float | None) -> StateFile:
-    """Read a state file, or an earlier schedule at a time.
+def read_state(
+    path: Path, now_s: float | None, manifest: Path | None = None, say: Callable[[str], None] = lambda text: None
+) -> StateFile:
+    """Read a state file, an earlier schedule at a time, or what Slurm says of an export.
+
+    Args:
+        path: the file.
+        now_s: the time; a state file may hold it itself.
+        manifest: of the export, for sacct's and squeue's output.
+        say: hears planned against actual.
 
     Raises:
-        InputError: unreadable, an unknown key, a wrong value; a schedule without a time.
+        InputError: unreadable, an unknown key, a wrong value.
+        UsageError: a schedule without a time; sacct's or squeue's output without a time or manifest.
     """
     text = read_body(path)
+    if looks_like_slurm(text):
+        if now_s is None or manifest is None:
+            raise UsageError(f"--running {path}: Slurm's output needs --now TIME and --manifest FILE",
+                             "for example --now 2h --manifest slurm-jobs/manifest.json")  # fmt: skip
+        told, words = slurm_state(text, path, manifest, now_s)
+        for line in words:
+            say(line)
+        return StateFile.model_validate(told)
     try:
         body = json.loads(text) if path.suffix.lower() == ".json" else tomllib.loads(text)
     except (ValueError, tomllib.TOMLDecodeError) as error:

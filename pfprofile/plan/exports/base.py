@@ -56,6 +56,7 @@ class Stretch:
         first_step, last_step: optimizer steps done before and after it, counted from the plan's start.
         after: numbers of the stretches that must be over first: the job's own, and those that held its GPUs.
         begin_s: not to start before, where GPUs and own stretches would allow it earlier; None = nothing else.
+        energy_j: of its GPUs.
     """
 
     number: int
@@ -72,6 +73,7 @@ class Stretch:
     last_step: int
     after: tuple[int, ...]
     begin_s: float | None
+    energy_j: float = 0.0
 
     @property
     def n_gpus(self) -> int:
@@ -240,7 +242,7 @@ def cut(
                 number, job, i + 1, last, begin, end, _clocks(rows), _by_node(rows[0]["gpus"]), opened.local_batch,
                 opened.accum_steps, round(first / job.global_batch),
                 math.ceil(to_step - 1e-6) if last else round(to_step), tuple(sorted(after)),
-                begin if begin > free_s + 1.0 else None,
+                begin if begin > free_s + 1.0 else None, math.fsum(r["energy_j"] for r in rows),
             )
         )  # fmt: skip
         ends[number] = end

@@ -100,6 +100,7 @@ def _manifest(plan: ExportPlan) -> str:
             "clocks_mhz": [{"after_s": offset, "sm_clock_mhz": clock} for offset, clock in s.clocks],
             "first_step": s.first_step, "last_step": s.last_step, "global_batch": s.job.global_batch,
             "after": [plan.stretches[k - 1].slug for k in s.after], "begin_s": s.begin_s,
+            "energy_j": s.energy_j,
         }
         for s in plan.stretches
     ]  # fmt: skip
