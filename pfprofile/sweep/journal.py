@@ -56,9 +56,17 @@ class Journal:
         working: where it is written on the way: ``path``, or a sibling while an older result is to be kept.
         metadata: of this sweep; ``metadata.sweep`` says what was asked for.
         rows: what an earlier run of the same sweep left.
+        keeps_old: what stands at ``path`` is somebody's measurement, and is set aside when this sweep takes its place.
+
+    Attributes:
+        set_aside: where the older file went, once it has.
     """
 
-    def __init__(self, path: Path, working: Path, metadata: ProfileMetadata, rows: Sequence[Row]) -> None:
+    def __init__(
+        self, path: Path, working: Path, metadata: ProfileMetadata, rows: Sequence[Row], keeps_old: bool = False
+    ) -> None:
+        self.keeps_old = keeps_old
+        self.set_aside: Path | None = None
         self.path = path
         self.working = working
         self.metadata = metadata
@@ -83,9 +91,20 @@ class Journal:
         profile = Profile.from_rows(self.rows, self.metadata)
         write_profile(profile, self.working)
         if finished and self.working != self.path:
+            if self.keeps_old and self.path.exists():
+                self.set_aside = _free_name(self.path)
+                self.path.replace(self.set_aside)
             self.working.replace(self.path)
             self.working = self.path
         return profile
+
+
+def _free_name(path: Path) -> Path:
+    """``resnet50.parquet.1``, or the next that is free: no name that `fit` would take for a profile of the folder."""
+    number = 1
+    while (found := path.with_name(f"{path.name}.{number}")).exists():
+        number += 1
+    return found
 
 
 def _number(trial_id: str) -> int:
@@ -151,10 +170,20 @@ def open_journal(
         if old is None:
             continue
         sweep = old.metadata.sweep or {}
-        usable = not sweep.get("finished") or retry_failed
+        # A finished replay is made again, to hold what was asked for now; a measurement is gone on with.
+        usable = not sweep.get("finished") or retry_failed or identity.get("kind") != "replay"
         if usable and not differences(identity, sweep["identity"], allow_mixed=allow_mixed):
-            return _resumed(path, place, metadata, old, retry_failed)
-    return Journal(path, aside if path.exists() else path, metadata, ())
+            journal = _resumed(path, place, metadata, old, retry_failed)
+            journal.keeps_old = place != path and _is_measured(path)
+            return journal
+    working = aside if path.exists() else path
+    return Journal(path, working, metadata, (), keeps_old=not fresh and _is_measured(path))
+
+
+def _is_measured(path: Path) -> bool:
+    """Whether a file may be the only trace of hours on a machine; a replay's output is a copy."""
+    old = _sweep_profile(path) if path.exists() else None
+    return path.exists() and (old is None or (old.metadata.sweep or {})["identity"].get("kind") != "replay")
 
 
 def _resumed(path: Path, working: Path, metadata: ProfileMetadata, old: Profile, retry_failed: bool) -> Journal:

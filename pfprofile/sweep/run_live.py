@@ -338,6 +338,8 @@ def _measure(
         profile = journal.write(finished=finished)
     else:
         profile = Profile.from_rows(journal.rows, journal.metadata)
+    if journal.set_aside is not None:
+        reporter.notice(f"what {journal.path} held before is another sweep's: it is kept as {journal.set_aside}")
     by_search = isinstance(chooser, BatchSearch) or (isinstance(chooser, Adaptive) and chooser.searches_batches)
     expected = {"ok", "oom"} if by_search else {"ok"}
     failed = sum(row["status"] not in expected for row in journal.rows)

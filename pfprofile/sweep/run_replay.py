@@ -49,6 +49,8 @@ def sweep_replay(request: SweepRequest, reporter: Reporter) -> Outcome:
             return Outcome(output, Profile.from_rows(journal.rows, journal.metadata), finished=True)
         journal.rows += new
         profile = journal.write(finished=True)
+    if journal.set_aside is not None:
+        reporter.notice(f"what {output} held before is a measurement: it is kept as {journal.set_aside}")
     failed = sum(row["status"] != "ok" for row in journal.rows)
     if failed:
         reporter.notice(f"{failed} of the recorded trials did not end well when they were measured; they are kept")

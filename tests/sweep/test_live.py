@@ -271,16 +271,29 @@ def test_a_signal_ends_in_order_with_130(begin, number):
     assert [p.name for p in Path().iterdir()] == ["p.parquet"]
 
 
-def test_an_older_result_in_the_default_output_stays_until_the_new_one_is_whole():
+def test_another_sweep_in_the_default_output_is_kept_beside_the_new_one():
     first = live(output=None)
     before = first.path.read_bytes()
-    begun = live(output=None, batch_sizes=(4,), max_time_s=0.0)
+    begun = live(output=None, precision="bf16", max_time_s=0.0)
     assert begun.path != first.path
     assert first.path.read_bytes() == before
-    whole = live(output=None, batch_sizes=(4,))
+    said = []
+    whole = live(output=None, precision="bf16", reporter=Reporter(notice=said.append))
     assert whole.path == first.path
-    assert [r["local_batch"] for r in read_profile(first.path).rows()] == [4]
-    assert list(first.path.parent.iterdir()) == [first.path]
+    assert [r["precision"] for r in read_profile(first.path).rows()] == ["bf16"]
+    aside = first.path.with_name(first.path.name + ".1")
+    assert aside.read_bytes() == before and any(str(aside) in text for text in said)
+    assert {p.name for p in first.path.parent.iterdir()} == {first.path.name, aside.name}
+    live(output=None, fresh=True)  # asked for: nothing more is set aside
+    assert {p.name for p in first.path.parent.iterdir()} == {first.path.name, aside.name}
+
+
+def test_the_same_line_again_measures_nothing_and_other_points_are_added():
+    first = live(output=None)
+    again = live(output=None)
+    assert (again.path, again.new, again.profile.n_rows) == (first.path, 0, 1)
+    more = live(output=None, batch_sizes=(4,))
+    assert more.new == 1 and [r["local_batch"] for r in more.profile.rows()] == [2, 4]
 
 
 def test_the_batch_search_measures_until_its_limit(monkeypatch):
