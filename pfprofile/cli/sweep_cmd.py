@@ -54,6 +54,7 @@ RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Measure faile
 RequireClocks = Annotated[bool, typer.Option("--require-clocks", help="Fail where clocks cannot be locked.")]
 Shared = Annotated[bool, typer.Option("--shared", help="Measure although others use the GPUs.")]
 AllowMixed = Annotated[bool, typer.Option("--allow-mixed", help="Go on although driver or torch have changed.")]
+RawSamples = Annotated[bool, typer.Option("--samples", help="Keep the raw sensor samples in <name>.samples.parquet.")]
 Output = Annotated[
     Path | None, typer.Option("-o", "--output", help="Profile to write; default profiles/<device>/<workload>.parquet.")
 ]
@@ -84,6 +85,7 @@ def command(
     require_clocks: RequireClocks = False,
     shared: Shared = False,
     allow_mixed: AllowMixed = False,
+    samples: RawSamples = False,
     output: Output = None,
     force: ForceOption = False,
     fmt: FormatOption = Format.table,
@@ -104,7 +106,7 @@ def command(
         max_points=_budget(max_points), max_time_s=parse_duration(max_time, what="--max-time") if max_time else None,
         timeout_s=parse_duration(timeout, what="--timeout"), dry_run=dry_run, fresh=fresh, force=force,
         retry_failed=retry_failed, require_clocks=require_clocks, shared=shared, allow_mixed=allow_mixed,
-        output=output, argv=("pfprofile", *sys.argv[1:]),
+        samples=samples, output=output, argv=("pfprofile", *sys.argv[1:]),
     )  # fmt: skip
     _show(sweep(request, Reporter(notice, make_progress())), fmt)
 

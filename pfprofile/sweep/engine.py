@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from pfprofile.sweep.chooser import Chooser
 from pfprofile.sweep.journal import Journal
@@ -11,9 +12,9 @@ from pfprofile.sweep.request import Options, Reporter, Runner
 
 def run_points(
     chooser: Chooser, runner: Runner, journal: Journal, options: Options, reporter: Reporter,
-    max_time_s: float | None = None,
+    max_time_s: float | None = None, kept: Callable[[str], None] = lambda _: None,
 ) -> bool:  # fmt: skip
-    """Run until the chooser has nothing left or the time is up.
+    """Run until the chooser has nothing left or the time is up; ``kept`` is told each new trial's id.
 
     Returns:
         whether everything was measured.
@@ -28,6 +29,7 @@ def run_points(
                 reporter.notice(f"--max-time is up with {left} trials left; the same line again goes on")
                 return False
             journal.add(runner.run(point, options))
+            kept(journal.rows[-1]["trial_id"])
             reporter.progress.trial(journal.rows[-1], chooser.left(journal.rows))
     finally:
         reporter.progress.end()

@@ -19,7 +19,7 @@ from pfprofile.sweep.request import Options
 from pfprofile.sweep.settle import Settling
 from pfprofile.sweep.sources import READY_S, TrialSource
 from pfprofile.sweep.space import Point, Row
-from pfprofile.telemetry import limited_by
+from pfprofile.telemetry import Samples, limited_by
 from pfprofile.telemetry.plausibility import power as plausible_power
 from pfprofile.telemetry.window import HELD, sampled_power
 from pfprofile.train import WorkerError
@@ -42,6 +42,8 @@ class LiveRunner:
         self.device, self.source = device, source
         self._guard = ClockGuard(device)
         self._settling = Settling(device)
+        #: Raw samples of the last window, one a device of this node; empty where the trial failed.
+        self.samples: list[Samples] = []
         self._idle_power_w: dict[int, float | None] = {}
         # Before anything of ours runs; later our own ranks would be among them.
         self._company = any(device.others(i) for i in range(device.count))
@@ -78,6 +80,7 @@ class LiveRunner:
             "requested_clock_mhz": point.sm_clock_mhz, "power_limit_w": self.device.power_limit_w,
         }  # fmt: skip
         ready = False
+        self.samples = []
         try:
             if self.source.idle and self.device.kind != "cpu":
                 self._settling.wait(local)
@@ -118,6 +121,7 @@ class LiveRunner:
 
     def _measured(self, point: Point, timing: dict[str, Any], sampler: Sampler) -> Row:
         started_s, ended_s = timing["started_s"], timing["ended_s"]
+        self.samples = sampler.samples(started_s, ended_s)
         mine = node_report(sampler, timing)
         nodes = [mine, *timing.get("others", [])]
         clocks = [c for node in nodes for c in node["clocks_mhz"] if c is not None]

@@ -31,6 +31,7 @@ class SweepRequest:
         max_time_s: no new point is begun after this.
         window_s: least length of a measured window, s; None = the device's habit.
         timeout_s: the longest one trial may take, s.
+        samples: keep the raw samples beside the profile.
     """
 
     workload: str | None
@@ -58,6 +59,7 @@ class SweepRequest:
     require_clocks: bool = False
     shared: bool = False
     allow_mixed: bool = False
+    samples: bool = False
     output: Path | None = None
     argv: tuple[str, ...] = ()
 

@@ -19,6 +19,8 @@ def sweep(request: SweepRequest, reporter: Reporter | None = None) -> Outcome:
     if request.precision not in (None, "fp32", "bf16"):
         raise UsageError(f"--precision {request.precision!r} is unknown", "one of fp32, bf16")
     if request.replay is not None:
+        if request.samples:
+            raise UsageError("--samples: a recording has no raw samples", "leave --samples or --replay out")
         from pfprofile.sweep.run_replay import sweep_replay
 
         return sweep_replay(request, reporter)

@@ -28,6 +28,7 @@ from pfprofile.sweep.live import LiveRunner, trial_seconds
 from pfprofile.sweep.nodes import Follower, TeamRanks
 from pfprofile.sweep.outliers import outliers
 from pfprofile.sweep.request import Options, Outcome, Reporter, SweepRequest
+from pfprofile.sweep.samples import SamplesFile
 from pfprofile.sweep.sources import Command, Job, Ranks, TrialSource
 from pfprofile.sweep.space import Point, choose_clocks, spread
 from pfprofile.sweep.stop_rule import USUAL_POINTS
@@ -326,7 +327,13 @@ def _measure(
             pace = trial_seconds(journal.rows)
             if pace is not None:
                 reporter.notice(f"about {chooser.left(journal.rows) * pace:.0f} s are left")
-        finished = run_points(chooser, runner, journal, options, reporter, request.max_time_s)
+        file = SamplesFile(journal.path, {r["trial_id"] for r in journal.rows}) if request.samples else None
+
+        def keep(trial_id: str) -> None:
+            if file is not None:
+                file.add(trial_id, runner.samples)
+
+        finished = run_points(chooser, runner, journal, options, reporter, request.max_time_s, keep)
     skipped = chooser.skipped(journal.rows)
     if skipped:
         reporter.notice(f"{skipped} trials were left out: a smaller batch on as many GPUs ran out of memory")

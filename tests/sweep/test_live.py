@@ -8,6 +8,7 @@ import time
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 import torch
 
@@ -139,6 +140,25 @@ def test_clocks_are_held_recorded_and_let_go(gpu):
     assert device.locked == {}
     assert device.audit[-1][0] == "reset"
     assert device.closed
+
+
+def test_raw_samples_are_kept_beside_the_profile(gpu):
+    gpu()
+    outcome = live(device="auto", gpus=(2,), window_s=0.5, samples=True, output=Path("p.parquet"))
+    table = pq.read_table("p.samples.parquet").to_pandas()
+    (row,) = outcome.profile.rows()
+    assert set(table["trial_id"]) == {row["trial_id"]}
+    assert set(table["gpu"]) == {0, 1}
+    assert table["power_w"].mean() == pytest.approx(row["power_w"], rel=0.01)
+    span_s = table["time_s"].max() - table["time_s"].min()
+    assert 0 < span_s <= row["steps"] * row["step_time_s"] + 0.01
+    # A finished trial is not measured again, and its samples stay.
+    live(device="auto", gpus=(2,), window_s=0.5, samples=True, batch_sizes=(2, 4), output=Path("p.parquet"))
+    again = pq.read_table("p.samples.parquet").to_pandas()
+    assert again["trial_id"].nunique() == 2
+    assert again.iloc[: len(table)].equals(table)
+    with pytest.raises(UsageError, match="no raw samples"):
+        live(replay="p.parquet", samples=True)
 
 
 def test_without_permission_it_runs_unlocked_and_says_so(gpu):
