@@ -60,10 +60,29 @@ def check_profile(profile: Profile, name: str = "PROFILE") -> list[Finding]:
         if imported:
             again = f"pfprofile import FORMAT LOG --steps COUNT -o {name} --force"
             return [Finding("no trial has a step time, which a fit needs", failed, again)]
-        return [Finding("no trial ended well", failed, f"pfprofile sweep {workload} --retry-failed")]
+        finding = Finding("no trial ended well", failed, f"pfprofile sweep {workload} --retry-failed")
+        return [_own_line(finding, profile, name)]
     view = _View(profile, name, workload, rows, good)
     found = [finding for look in LOOKS for finding in look(view)]
-    return [_joining(finding, name) for finding in found] if imported else found
+    return [_joining(finding, name) if imported else _own_line(finding, profile, name) for finding in found]
+
+
+def _own_line(finding: Finding, profile: Profile, name: str) -> Finding:
+    """The line that made a profile, with what a finding adds to it: its settings and device have to stay."""
+    argv, words = profile.metadata.argv, shlex.split(finding.next_command)
+    if profile.metadata.source != "measured" or argv[:2] != ("pfprofile", "sweep") or words[:2] != list(argv[:2]):
+        return finding
+    added = words[3:]
+    replaced = {word for word in (*added, "-o", "--output") if word.startswith("-")}
+    line: list[str] = []
+    rest = iter(argv)
+    for word in rest:
+        option = word.partition("=")[0]
+        if option not in replaced:
+            line.append(word)
+        elif word == option and option not in ("--fresh", "--retry-failed"):
+            next(rest, None)  # its value
+    return replace(finding, next_command=shlex.join([*line, *added, "-o", name]))
 
 
 def _joining(finding: Finding, name: str) -> Finding:

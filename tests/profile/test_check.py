@@ -97,3 +97,14 @@ def test_where_the_drivers_clocks_are_unknown_a_narrow_range_is_doubted():
 
     narrow = check_profile(profile(lift, supported_clocks_mhz=()))
     assert any("no clock below 60%" in f.what for f in narrow)
+
+
+def test_the_next_command_is_the_line_that_made_the_profile(make_profile):
+    profile = make_profile(gpus=(1,))
+    argv = ("pfprofile", "sweep", "my/a.py:Ok", "--device", "cpu", "--set", "width=8", "--steps=3", "-o", "old.parquet")
+    rows = [{**row, "status": "failed", "error": "hung"} if i == 0 else row for i, row in enumerate(profile.rows())]
+    made = Profile.from_rows(rows, profile.metadata.with_(argv=argv, source="measured"))
+    commands = {f.next_command for f in check_profile(made, "mine here.parquet")}
+    line = "pfprofile sweep my/a.py:Ok --device cpu --set width=8 --steps=3 --retry-failed -o 'mine here.parquet'"
+    assert line in commands
+    assert all("--device cpu" in c for c in commands if c.startswith("pfprofile sweep"))
