@@ -178,18 +178,19 @@ def lower_hull(x: np.ndarray[Any, np.dtype[np.float64]], y: np.ndarray[Any, np.d
     Args:
         x, y: coordinates, (m,).
     """
-    order = np.lexsort((y, x))
+    order = np.lexsort((y, x)).tolist()
+    xs, ys = x.tolist(), y.tolist()  # Python's floats are several times as fast, one at a time, as numpy's
     chain: list[int] = []
     for i in order:
-        px, py = float(x[i]), float(y[i])
-        if chain and py >= float(y[chain[-1]]):
+        px, py = xs[i], ys[i]
+        if chain and py >= ys[chain[-1]]:
             continue
         while len(chain) >= 2:
-            ax, ay = float(x[chain[-2]]), float(y[chain[-2]])
-            bx, by = float(x[chain[-1]]), float(y[chain[-1]])
+            ax, ay = xs[chain[-2]], ys[chain[-2]]
+            bx, by = xs[chain[-1]], ys[chain[-1]]
             if (by - ay) * (px - ax) >= (py - ay) * (bx - ax):
                 chain.pop()
             else:
                 break
-        chain.append(int(i))
+        chain.append(i)
     return chain[::-1]
