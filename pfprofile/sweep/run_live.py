@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,8 +13,8 @@ from pfprofile.device import Device, open_device
 from pfprofile.device.cpu import available_bytes
 from pfprofile.device.restore import restore_clocks
 from pfprofile.device.signals import interruptible
-from pfprofile.errors import HardwareError, UsageError, nearest
-from pfprofile.profile import Profile, ProfileMetadata, WorkloadFacts
+from pfprofile.errors import UsageError
+from pfprofile.profile import Profile, ProfileMetadata
 from pfprofile.profile.places import default_profile_path
 from pfprofile.sweep.adaptive import Adaptive
 from pfprofile.sweep.adaptive import describe as describe_adaptive
@@ -25,35 +24,22 @@ from pfprofile.sweep.engine import run_points
 from pfprofile.sweep.estimate import Estimate, estimate
 from pfprofile.sweep.journal import Journal, file_lock, open_journal
 from pfprofile.sweep.live import LiveRunner, trial_seconds
-from pfprofile.sweep.nodes import Follower, TeamRanks
+from pfprofile.sweep.nodes import Follower
 from pfprofile.sweep.outliers import outliers
+from pfprofile.sweep.preflight import clocks_by_search, gpu_counts, refuse_company, try_lock, wanted_clocks
 from pfprofile.sweep.request import Options, Outcome, Reporter, SweepRequest
 from pfprofile.sweep.samples import SamplesFile
-from pfprofile.sweep.sources import Command, Job, Ranks, TrialSource
-from pfprofile.sweep.space import Point, choose_clocks, spread
+from pfprofile.sweep.space import Point, spread
 from pfprofile.sweep.stop_rule import USUAL_POINTS
+from pfprofile.sweep.subject import CPU_THREADS, Subject, own_command, own_workload
 from pfprofile.sweep.surrogate import Machine
-from pfprofile.train import Host, describe, parse_workload, require_torch
-from pfprofile.train.command import CommandTemplate
-from pfprofile.train.team import Leader, Place, follow, place_from
+from pfprofile.train import Host, require_torch
+from pfprofile.train.team import Place, follow, place_from
 
 #: Least length of a measured window, s: a GPU's energy counter needs a second or more, a CPU has none to wait for.
 WINDOW_S = {"cpu": 1.0, "cuda": 2.0}
 #: What one trial costs beside its window (start, warm-up), s; only for the estimate of a dry run.
 OVERHEAD_S = 3.0
-#: One rank computes on one core, as a rank on a GPU machine computes on one GPU.
-CPU_THREADS = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """What is swept: where its trials come from, and what the profile says of it."""
-
-    source: TrialSource
-    settings: dict[str, Any]
-    facts: WorkloadFacts
-    torch_version: str | None = None
-    cuda_version: str | None = None
 
 
 def sweep_live(request: SweepRequest, reporter: Reporter) -> Outcome:
@@ -65,22 +51,25 @@ def sweep_live(request: SweepRequest, reporter: Reporter) -> Outcome:
         raise UsageError(
             "--command is started once, not by a launcher of its own (RANK is set)", "let the command use {n_nodes}"
         )
-    subject_of = own_command(request, reporter) if request.command is not None else _workload(request, reporter, place)
+    if request.command is not None:
+        subject_of = own_command(request, reporter)
+    else:
+        subject_of = own_workload(request, reporter, place)
     with _opened(request) as device, interruptible():
         if device.kind != "cpu":
             for words in restore_clocks(insist=False):
                 reporter.notice(words)
         if place is not None and place.node:
             return _follow(request, reporter, device, place)
-        gpus = _gpus(request, device, reporter, place.n_nodes if place else 1)
-        clocks = _clocks(request, device, reporter)
-        _refuse_company(request, device, max(gpus) // (place.n_nodes if place else 1))
+        gpus = gpu_counts(request, device, reporter, place.n_nodes if place else 1)
+        clocks = wanted_clocks(request, device, reporter)
+        refuse_company(request, device, max(gpus) // (place.n_nodes if place else 1))
         with subject_of(device) as subject:
             output = request.output or default_profile_path(device.name, subject.source.name)
             if request.dry_run:
                 return _dry_run(request, device, subject.source.name, gpus, clocks)
             with LiveRunner(device, subject.source) as runner, file_lock(output):
-                clocks = _try_lock(request, runner, clocks, reporter)
+                clocks = try_lock(request, runner, clocks, reporter)
                 chooser = _chooser(request, device, gpus, clocks)
                 metadata = _metadata(request, device, subject, max(gpus), chooser, clocks)
                 journal = open_journal(
@@ -88,73 +77,6 @@ def sweep_live(request: SweepRequest, reporter: Reporter) -> Outcome:
                     retry_failed=request.retry_failed, allow_mixed=request.allow_mixed,
                 )  # fmt: skip
                 return _measure(request, reporter, device, chooser, runner, journal)
-
-
-Opening = Callable[[Device], AbstractContextManager[Subject]]
-
-
-def _workload(request: SweepRequest, reporter: Reporter, place: Place | None) -> Opening:
-    """A zoo model or a class of one's own, trained by ranks of ours."""
-    assert request.workload is not None
-    spec = parse_workload(request.workload)
-
-    @contextmanager
-    def subject(device: Device) -> Iterator[Subject]:
-        require_torch()
-        # Importing torch and building the network takes seconds to tens of seconds.
-        reporter.notice(f"starting {spec.name} on {device.name}")
-        with Host(CPU_THREADS if device.kind == "cpu" else 0) as host:
-            told = describe(host, spec, request.settings, device.kind)
-            if device.kind == "cuda" and host.cuda_version is None and told["torch_device"] is None:
-                raise HardwareError(
-                    f"torch {host.torch_version} is a build without CUDA", "install one with CUDA, or use --device cpu"
-                )
-            job = Job(spec, spec.name, told["settings"], request.precision or "fp32", request.seed)
-            threads = {"threads_per_rank": CPU_THREADS} if device.kind == "cpu" else {}
-            team = nullcontext(None) if place is None else Leader(place)
-            with team as leader:
-                ranks = Ranks(device, host, job) if leader is None else TeamRanks(device, host, job, leader)
-                yield Subject(
-                ranks, {**job.settings, **threads}, WorkloadFacts(**told["facts"]),
-                host.torch_version, host.cuda_version,
-            )  # fmt: skip
-
-    return subject
-
-
-def own_command(request: SweepRequest, reporter: Reporter) -> Opening:
-    """A command of one's own. Raises UsageError before any device is touched."""
-    assert request.command is not None
-    template = CommandTemplate.parse(request.command, request.throughput_regex)
-    batches = request.batch_sizes
-    if not template.uses("local_batch") and not template.uses("global_batch") and (batches is None or len(batches) > 1):
-        raise UsageError("--command does not use {local_batch}: all batch sizes would be the same run",
-                         "put {local_batch} into the command, or give one --batch-sizes")  # fmt: skip
-    facts = WorkloadFacts(**_command_facts(request.settings))
-    settings: dict[str, Any] = {"command": request.command}
-    if request.throughput_regex is not None:
-        settings["throughput_regex"] = request.throughput_regex
-
-    @contextmanager
-    def subject(device: Device) -> Iterator[Subject]:
-        name = request.workload or template.name
-        yield Subject(Command(device, template, name, request.precision or "fp32", reporter.notice), settings, facts)
-
-    return subject
-
-
-def _command_facts(given: dict[str, str]) -> dict[str, Any]:
-    """What --set says of a command's workload. Raises UsageError: not such a fact, or not a whole number."""
-    facts: dict[str, Any] = {}
-    known = [f.name for f in fields(WorkloadFacts)]
-    for key, text in given.items():
-        if key not in known:
-            raise UsageError(f"--set {key}: with --command only facts can be set{nearest(key, known)}",
-                             f"one of {', '.join(known)}")  # fmt: skip
-        if key != "sample_unit" and not (text.isdigit() and int(text)):
-            raise UsageError(f"--set {key}={text}: expected a whole number from 1 on")
-        facts[key] = text if key == "sample_unit" else int(text)
-    return facts
 
 
 @contextmanager
@@ -178,68 +100,6 @@ def _follow(request: SweepRequest, reporter: Reporter, device: Device, place: Pl
     return Outcome(None, None, role=f"node {place.node} measured {measured} windows; node 0 wrote the profile")
 
 
-def _gpus(request: SweepRequest, device: Device, reporter: Reporter, n_nodes: int) -> tuple[int, ...]:
-    if n_nodes > 1:
-        wrong = [n for n in request.gpus or () if n % n_nodes]
-        if wrong:
-            raise UsageError(f"--gpus {wrong[0]}: not a multiple of the {n_nodes} nodes", f"for example {2 * n_nodes}")
-        reporter.notice(f"{n_nodes} nodes train together; --gpus counts over all of them")
-    most = max(request.gpus or (1,)) // n_nodes
-    if request.gpus is None:
-        return tuple(n_nodes * 2**i for i in range(device.count.bit_length()) if 2**i <= device.count)
-    if most > device.count:
-        if device.kind != "cpu":
-            raise HardwareError(
-                f"--gpus {most}: only {device.count} {device.name} here", f"ask for at most {device.count}"
-            )
-        reporter.notice(f"{most} processes share {device.count} cores: they will slow each other down")
-    return request.gpus
-
-
-def _clocks(request: SweepRequest, device: Device, reporter: Reporter) -> list[float | None]:
-    freqs = request.freqs or "default"
-    trouble = device.lock_trouble()
-    if trouble is None:
-        # `auto` chooses among all of them on the way.
-        return choose_clocks("all" if _is_auto(request) else freqs, device.supported_clocks_mhz)
-    if request.require_clocks:
-        raise HardwareError(f"--require-clocks: {trouble}", "leave --require-clocks out to sweep unlocked")
-    if freqs.lower() in ("auto", "all", "default"):
-        if freqs.lower() != "default":
-            reporter.notice(f"{trouble}: everything runs at the default clock")
-        return [None]
-    return choose_clocks(freqs, ())
-
-
-def _refuse_company(request: SweepRequest, device: Device, n_gpus: int) -> None:
-    for index in range(min(n_gpus, device.count)):
-        if words := device.refusal(index):
-            raise HardwareError(words, "name a whole GPU in CUDA_VISIBLE_DEVICES, or: nvidia-smi -mig 0")
-    others = [words for index in range(min(n_gpus, device.count)) for words in device.others(index)]
-    if others and not request.shared:
-        raise HardwareError(
-            f"others compute on these GPUs: {', '.join(others[:3])}", "wait for them, or measure beside them: --shared"
-        )
-
-
-def _try_lock(
-    request: SweepRequest, runner: LiveRunner, clocks: list[float | None], reporter: Reporter
-) -> list[float | None]:
-    """Whether locking is allowed is only known by trying; without permission the sweep runs unlocked, and says so."""
-    first = next((c for c in clocks if c is not None), None)
-    if first is None:
-        return clocks
-    try:
-        runner.hold(Point(1, 1, first))
-    except HardwareError as error:
-        runner.release()
-        if request.require_clocks:
-            raise
-        reporter.notice(f"{error}: everything runs at the default clock")
-        return [None]
-    return clocks
-
-
 def _chooser(request: SweepRequest, device: Device, gpus: Sequence[int], clocks: Sequence[float | None]) -> Chooser:
     repeats, accum = request.repeats or 1, request.accum_steps or (1,)
     place = place_from()
@@ -253,7 +113,7 @@ def _chooser(request: SweepRequest, device: Device, gpus: Sequence[int], clocks:
         space = BatchSearch(gpus, clocks, accum, repeats=repeats, seed=request.seed, limits=limits, n_nodes=nodes)
     else:
         space = [Point(n, b, c, a, nodes) for n in gpus for b in request.batch_sizes for a in accum for c in clocks]
-    choose = _is_auto(request) and len(clocks) > 1
+    choose = clocks_by_search(request) and len(clocks) > 1
     if not choose and request.max_points is None:
         return space if isinstance(space, BatchSearch) else Grid(grid_order(space, repeats=repeats, seed=request.seed))
     machine = Machine(device.name, device.default_clock_mhz, device.supported_clocks_mhz, device.power_limit_w)
@@ -262,15 +122,11 @@ def _chooser(request: SweepRequest, device: Device, gpus: Sequence[int], clocks:
     )
 
 
-def _is_auto(request: SweepRequest) -> bool:
-    return (request.freqs or "").strip().lower() == "auto"
-
-
 def _dry_run(
     request: SweepRequest, device: Device, name: str, gpus: Sequence[int], clocks: Sequence[float | None]
 ) -> Outcome:
     known = [c for c in clocks if c is not None]
-    if _is_auto(request) and known:
+    if clocks_by_search(request) and known:
         clocks = [*spread(known)]  # as many as auto measures at most; which ones, only the rows will tell
     batches = request.batch_sizes or (1,)
     order = [Point(n, b, c, a) for n in gpus for b in batches for a in request.accum_steps or (1,) for c in clocks]

@@ -11,7 +11,7 @@ import pytest
 from pfprofile.cli import app
 from pfprofile.device import nvml
 from pfprofile.errors import HardwareError
-from pfprofile.sweep import run_live
+from pfprofile.sweep import subject
 
 RECORDING = str(Path(__file__).parent.parent / "fixtures" / "gpu_small.parquet")
 FAULTY = str(Path(__file__).parent.parent / "support" / "faulty.py")
@@ -19,7 +19,7 @@ FAULTY = str(Path(__file__).parent.parent / "support" / "faulty.py")
 
 @pytest.fixture
 def shared_host(monkeypatch, training_host):
-    monkeypatch.setattr(run_live, "Host", lambda threads: nullcontext(training_host))
+    monkeypatch.setattr(subject, "Host", lambda threads: nullcontext(training_host))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import warnings
 from pathlib import Path
 
 from pfprofile.errors import PfprofileError
-from pfprofile.sweep import SweepRequest, run_live, sweep
+from pfprofile.sweep import SweepRequest, subject, sweep
 from pfprofile.sweep.request import Reporter
 from tests.fake_nvml.worker import kernel
 
@@ -66,7 +66,7 @@ def once(how, folder):
 
 def main():
     warnings.simplefilter("error", ResourceWarning)
-    run_live.Command = Here
+    subject.Command = Here
     with tempfile.TemporaryDirectory() as folder:
         print("ready", flush=True)
         for line in sys.stdin:

@@ -15,7 +15,7 @@ import torch
 from pfprofile.device.cpu import CpuDevice
 from pfprofile.errors import HardwareError, InputError, UsageError
 from pfprofile.profile import read_profile
-from pfprofile.sweep import SweepRequest, run_live, sweep
+from pfprofile.sweep import SweepRequest, run_live, subject, sweep
 from pfprofile.sweep.journal import file_lock
 from pfprofile.sweep.request import Reporter
 from tests.support.fakes import FakeDevice
@@ -32,7 +32,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture(autouse=True)
 def shared_host(monkeypatch, training_host):
-    monkeypatch.setattr(run_live, "Host", lambda threads: nullcontext(training_host))
+    monkeypatch.setattr(subject, "Host", lambda threads: nullcontext(training_host))
 
 
 def live(name="Tiny", reporter=None, **changes):
