@@ -19,6 +19,7 @@ from pfprofile.errors import UsageError, nearest
 from pfprofile.model.estimators import PowerModel, ThroughputModel
 from pfprofile.plan.frames import Plan, plan
 from pfprofile.profile.shown import Shown
+from pfprofile.units import counted
 
 if TYPE_CHECKING:
     from pfprofile.model.fitted import FittedModel
@@ -48,7 +49,7 @@ class ProfileFrame(Shown):
 
     def __repr__(self) -> str:
         names = " ".join(sorted(set(self.df["workload"]))), " ".join(sorted(set(self.df["device_name"])))
-        return f"<profile of {names[0]} on {names[1]}: {len(self.df)} trials, {self.metadata.source}>"
+        return f"<profile of {names[0]} on {names[1]}: {counted(len(self.df), 'trial')}, {self.metadata.source}>"
 
 
 class Model(Shown):

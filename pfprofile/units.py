@@ -174,6 +174,19 @@ def format_power(power_w: float, digits: int = 4) -> str:
     return f"{_plain(power_w, digits)} W"
 
 
+def format_rate(per_second: float, digits: int = 4) -> str:
+    """1/s → ``12,340/s``: never in powers of ten, which nobody reads aloud."""
+    if not math.isfinite(per_second) or per_second >= 1e15:
+        return f"{per_second:g}/s"
+    decimals = max(0, digits - 1 - math.floor(math.log10(per_second))) if per_second > 0 else 0
+    return f"{per_second:,.{min(decimals, 12)}f}/s"
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 trial``, ``2 trials``."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
 def format_clock(clock_mhz: float | None) -> str:
     """MHz → ``1410 MHz``; ``None`` (not locked) → ``default``."""
     return "default" if clock_mhz is None or math.isnan(clock_mhz) else f"{clock_mhz:g} MHz"

@@ -8,18 +8,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from pfprofile.cli._output import say
-from pfprofile.units import format_clock, format_duration, format_power
+from pfprofile.units import counted, format_clock, format_duration, format_power, format_rate
 
 
 def trial_words(row: Mapping[str, Any]) -> str:
     """One trial in one line."""
-    where = f"{row['n_gpus']} GPU × batch {row['local_batch']} @ {format_clock(row['requested_clock_mhz'])}"
+    passes = f" × {row['accum_steps']} passes" if row["accum_steps"] > 1 else ""
+    clock = format_clock(row["requested_clock_mhz"])
+    where = f"{counted(row['n_gpus'], 'GPU')} × batch {row['local_batch']}{passes} @ {clock}"
     if row["status"] != "ok":
         return f"{where}: {row['status']}: {row.get('error')}"
     batch = row["n_gpus"] * row["local_batch"] * row["accum_steps"]
-    rate = f"{format_duration(row['step_time_s'])} a step, {batch / row['step_time_s']:.4g}/s"
-    power = row.get("power_w")
-    return f"{where}: {rate}" + (f", {format_power(power)}" if power is not None else "")
+    rate = f"{format_duration(row['step_time_s'])} a step, {format_rate(batch / row['step_time_s'])}"
+    power, doubt = row.get("power_w"), row.get("error")
+    power_words = f", {format_power(power)}" if power is not None else ""
+    return f"{where}: {rate}{power_words}" + (f" ({doubt})" if doubt else "")
 
 
 class LineProgress:
@@ -46,7 +49,7 @@ class LineProgress:
 
 
 class BarProgress:
-    """A bar with the time left; failed trials stay above it."""
+    """A bar with the time left; failed and doubtful trials stay above it."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -70,7 +73,7 @@ class BarProgress:
         self._done += 1
         words = trial_words(row)
         self._bar.update(self._task, total=self._done + left, completed=self._done, description=words)
-        if row["status"] != "ok":
+        if row["status"] != "ok" or row.get("error"):
             self._bar.console.print(words, markup=False, highlight=False)
 
     def end(self) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from pfprofile.cli._output import ForceOption, notice, refuse_existing, say
+from pfprofile.units import counted
 
 HELP = "Turn measurements and logs that you already hold into a profile (sacct: into a jobs file)."
 EPILOG = (
@@ -103,4 +104,4 @@ def command(
             notice(line)
         say(f"wrote {path}: {len(imported.jobs)} jobs")
     for path, profile in store_imported(imported.profiles, output):
-        say(f"wrote {path}: {profile.n_rows} trials")
+        say(f"wrote {path}: {counted(profile.n_rows, 'trial')}")

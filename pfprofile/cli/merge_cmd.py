@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from pfprofile.cli._output import ForceOption, refuse_existing, say
+from pfprofile.units import counted
 
 HELP = "Join profiles of one device, workload and precision."
 EPILOG = "Example: pfprofile merge monday.parquet tuesday.parquet -o both.parquet"
@@ -25,4 +26,4 @@ def command(
 
     merged = merge([read_profile(f) for f in files], [str(f) for f in files])
     write_profile(merged, output)
-    say(f"wrote {output}: {merged.n_rows} trials from {len(files)} profiles")
+    say(f"wrote {output}: {counted(merged.n_rows, 'trial')} from {len(files)} profiles")

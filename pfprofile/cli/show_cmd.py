@@ -57,8 +57,10 @@ def _profile(artifact: Any, fmt: Format) -> None:
     say(headline(profile))
     emit(profile.rows(), fmt, _TRIALS, columns=profile.table.column_names)
     if fmt is Format.table:
+        from pfprofile.cli._trials import say_reasons
         from pfprofile.report.terminal import profile_charts
 
+        say_reasons(profile.rows())
         _draw(profile_charts, profile.rows())
 
 

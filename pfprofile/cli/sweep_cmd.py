@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from pfprofile.cli._output import Cells, ForceOption, Format, FormatOption, emit, notice, say
+from pfprofile.cli._trials import say_reasons
 from pfprofile.errors import PartialSweepError, UsageError
 from pfprofile.units import (
+    counted,
     format_bytes,
     format_clock,
     format_duration,
@@ -153,17 +155,25 @@ def _show(outcome: Outcome, fmt: Format) -> None:
     rows = outcome.profile.rows()
     if fmt is not Format.table or len(rows) <= MOST_SHOWN:
         emit(rows, fmt, _CELLS)
-    state = "nothing was missing" if not outcome.new else f"{outcome.new} new"
-    say(f"{outcome.path}: {len(rows)} trials, {state}")
+    if fmt is Format.table:
+        say_reasons(rows)
+    say(_state(outcome, len(rows)))
     if outcome.failed:
         raise PartialSweepError(
-            f"{outcome.failed} of {len(rows)} trials failed; all are in {outcome.path} with their reasons",
+            f"{outcome.failed} of {counted(len(rows), 'trial')} failed; all are in {outcome.path} with their reasons",
             "try them again with --retry-failed",
         )
 
 
+def _state(outcome: Outcome, n_rows: int) -> str:
+    asked = outcome.of_request
+    ours = f", {asked} of this request" if asked is not None and asked != n_rows else ""
+    state = "nothing was missing" if not outcome.new else f"{outcome.new} new"
+    return f"{outcome.path}: {counted(n_rows, 'trial')}{ours}, {state}"
+
+
 def _estimate_words(outcome: Outcome) -> str:
-    said = f"{len(outcome.planned)} trials"
+    said = counted(len(outcome.planned), "trial")
     if (guess := outcome.estimate) is not None:
         if guess.time_s:
             said += f", roughly {format_duration(guess.time_s)}"
@@ -174,6 +184,7 @@ def _estimate_words(outcome: Outcome) -> str:
 _CELLS: Cells = {
     "n_gpus": ("GPUs", str),
     "local_batch": ("batch", str),
+    "accum_steps": ("passes", str),
     "requested_clock_mhz": ("clock", format_clock),
     "status": ("status", str),
     "step_time_s": ("step", format_duration),

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pfprofile.errors import InputError
+from pfprofile.units import counted
 
 MODEL_VERSION = 1
 
@@ -152,6 +153,11 @@ class Provenance(_Strict):
     tool_version: str
     replayed_from: dict[str, str] | None = None
     notes: list[str] = Field(default_factory=list)
+
+    @property
+    def extent(self) -> str:
+        """``72 trials, 24 points``."""
+        return f"{counted(self.rows, 'trial')}, {counted(self.points, 'point')}"
 
 
 class ModelDocument(_Strict):

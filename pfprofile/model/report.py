@@ -47,7 +47,7 @@ def as_text(path: Path, model: FittedModel) -> str:
     """The report to read: head, parameters, errors by axis, warnings."""
     document = model.document
     lines = [f"{document.workload} on {document.device_name} ({document.source}) -> {path}",
-             f"  {document.provenance.rows} trials, {document.provenance.points} points fitted"]  # fmt: skip
+             f"  {document.provenance.extent} fitted"]  # fmt: skip
     lines += ["  " + line for line in _parameter_lines(document)]
     lines += ["  " + line for line in _quality_lines(document)]
     lines += ["  " + line for line in _advice_lines(document)]

@@ -25,6 +25,9 @@ WIDE_POWER_SPREAD = 0.25
 SPLIT = ("workload", "device_name", "precision", "n_gpus", "n_nodes", "local_batch", "accum_steps",
          "requested_clock_mhz", "achieved_clock_mhz", "step_time_s", "power_w", "power_limit_w")  # fmt: skip
 
+#: flags of a sweep, without a value, that speak of one run of it
+_ALONE = ("--fresh", "--force", "--retry-failed", "--dry-run")
+
 Row = dict[str, Any]
 
 
@@ -73,15 +76,17 @@ def _own_line(finding: Finding, profile: Profile, name: str) -> Finding:
     if profile.metadata.source != "measured" or argv[:2] != ("pfprofile", "sweep") or words[:2] != list(argv[:2]):
         return finding
     added = words[3:]
-    replaced = {word for word in (*added, "-o", "--output") if word.startswith("-")}
+    # Of the two that begin anew only the finding may ask: following its advice must not cost what is measured.
+    replaced = {word for word in (*added, "-o", "--output", *_ALONE) if word.startswith("-")}
     line: list[str] = []
     rest = iter(argv)
     for word in rest:
         option = word.partition("=")[0]
-        if option not in replaced:
+        if option in replaced:
+            if word == option and option not in _ALONE:
+                next(rest, None)  # its value
+        elif not (word.startswith("-o") and not word.startswith("--")):
             line.append(word)
-        elif word == option and option not in ("--fresh", "--retry-failed"):
-            next(rest, None)  # its value
     return replace(finding, next_command=shlex.join([*line, *added, "-o", name]))
 
 
@@ -159,7 +164,7 @@ def _spread(v: _View) -> Iterator[Finding]:
                 wide += [v.good[i] for i in rows]
         if wide:
             yield Finding(f"{words} differs by more than {WIDE_SPREAD:.0%} between trials of one point", _trials(wide),
-                          f"pfprofile sweep {v.workload} --repeats 5 --fresh")  # fmt: skip
+                          f"pfprofile sweep {v.workload} --repeats 5")  # fmt: skip
     noisy = [r for r in v.good if (r["step_time_std_s"] or 0) > WIDE_SPREAD * r["step_time_s"]]
     if noisy:
         yield Finding(f"step time varies by more than {WIDE_SPREAD:.0%} within a trial: something else ran, or the "

@@ -7,6 +7,7 @@ from typing import Any
 from pfprofile.profile.data import Profile
 from pfprofile.profile.metadata import KEYS
 from pfprofile.profile.schema import COLUMNS
+from pfprofile.units import counted
 
 
 def column_table() -> list[dict[str, Any]]:
@@ -32,7 +33,7 @@ def headline(profile: Profile) -> str:
     """What a profile is, in one line."""
     words = [" + ".join(map(str, profile.unique(c))) for c in ("workload", "device_name", "precision")]
     failed = profile.n_rows - profile.ok().n_rows
-    trials = f"{profile.n_rows} trials" + (f", {failed} failed" if failed else "")
+    trials = counted(profile.n_rows, "trial") + (f", {failed} failed" if failed else "")
     return f"{words[0]} on {words[1]}, {words[2]}, {trials}, {profile.metadata.source}"
 
 

@@ -15,8 +15,8 @@ def device_slug(device_name: str) -> str:
 
 
 def workload_slug(workload: str) -> str:
-    """A workload's name as a file name (``train.py:Net`` → ``train.py-Net``)."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", workload).strip("-.") or "workload"
+    """A workload's name as a file name (``train.py:Net`` → ``train.py-Net``); letters of any script stay."""
+    return re.sub(r"[^\w.-]+", "-", workload).strip("-.") or "workload"
 
 
 def default_profile_path(device_name: str, workload: str) -> Path:

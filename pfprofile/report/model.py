@@ -74,7 +74,7 @@ def section(model: FittedModel, profile: Profile | None, file_name: str, prefix:
 
 def _facts(model: FittedModel) -> list[tuple[str, str]]:
     document = model.document
-    facts = [("Fitted on", f"{document.provenance.rows} trials, {document.provenance.points} points")]
+    facts = [("Fitted on", document.provenance.extent)]
     facts.append(("Forms", ", ".join(form for form in document.forms.values() if form) or "none"))
     for name, part in (("Throughput error", document.quality.throughput), ("Power error", document.quality.power)):
         facts.append((name, "unknown: no power was measured" if part is None else _worst(part)))

@@ -64,6 +64,10 @@ class Adaptive:
 
     def ahead(self, rows: Sequence[Row]) -> list[Point]:
         """The trials that are decided on, in order; what they bring may decide on more. Empty = done."""
+        done = Counter(Point.of_row(r) for r in rows)
+        cannot = too_large(rows)
+        if isinstance(self.budget, int) and len(done) >= self.budget:
+            return self._again(list(done), done, cannot)  # what a search would still like to know is given up
         if isinstance(self.space, BatchSearch) and (trial := self.space.next_trial(rows)) is not None:
             return [trial]
         candidates = self._candidates(rows)
@@ -72,9 +76,7 @@ class Adaptive:
             if wish is not None:
                 return [wish]
         points = self._chosen_clocks(candidates, rows)
-        cannot = too_large(rows)
         points = [p for p in points if not cannot(p)]
-        done = Counter(Point.of_row(r) for r in rows)
         if self.budget is None:
             new = [p for p, _ in grid_order([p for p in points if not done[p]], repeats=1, seed=self.seed)]
         else:
@@ -83,11 +85,14 @@ class Adaptive:
 
     def reasons(self, rows: Sequence[Row]) -> list[str]:
         """Why clocks and points are what they are, in words."""
-        said = []
+        said = self.space.reasons(rows) if isinstance(self.space, BatchSearch) else []
         candidates = self._candidates(rows)
         if self.search is not None and (clocks := self.search.clocks(_curves(candidates), rows)):
             words = ", ".join(f"{c:g}" for c in clocks)
-            said.append(f"--freqs auto: {words} MHz; stopped because {self.search.reason or 'all are measured'}")
+            why = self.search.reason or "all are measured"
+            if self.search.next_point(_curves(candidates), rows) is not None:
+                why = f"--max-points {self.budget} is reached"
+            said.append(f"--freqs auto: {words} MHz; stopped because {why}")
         if self.budget is not None:
             there = len(set(self._chosen_clocks(candidates, rows)))
             done = len({Point.of_row(r) for r in rows})

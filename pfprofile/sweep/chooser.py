@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pfprofile.sweep.space import Point, Row
+from pfprofile.units import counted
 
 
 class Chooser(Protocol):
@@ -134,8 +135,14 @@ class BatchSearch:
         return 0
 
     def reasons(self, rows: Sequence[Row]) -> list[str]:
-        """None: what was asked for is all there is."""
-        return []
+        """The largest batch of each n, and why it went no further."""
+        said = []
+        for n in self.gpus:
+            for accum in self.accum_steps:
+                ours = [r for r in rows if (r["n_gpus"], r["accum_steps"]) == (n, accum)]
+                where = counted(n, "GPU") + (f" × {accum} passes" if accum > 1 else "")
+                said.append(f"--batch-sizes auto: {where}: {_largest(ours)}")
+        return said
 
     def _grid(self, rows: Sequence[Row]) -> Grid:
         return Grid(grid_order(self.fitting(rows), repeats=self.repeats, seed=self.seed))
@@ -144,6 +151,18 @@ class BatchSearch:
         """The grid of the batches that fit."""
         fits = dict.fromkeys((r["n_gpus"], r["local_batch"], r["accum_steps"]) for r in rows if r["status"] == "ok")
         return [Point(n, b, clock, a, self.n_nodes) for n, b, a in sorted(fits) for clock in self.clocks]
+
+
+def _largest(rows: Sequence[Row]) -> str:
+    fits = max((r["local_batch"] for r in rows if r["status"] == "ok"), default=None)
+    larger = [r for r in rows if r["local_batch"] > (fits or 0)]
+    if fits is None:
+        return "no batch fits" if any(r["status"] == "oom" for r in rows) else "no batch ended well"
+    if not larger:
+        return f"up to {fits}; the next would pass the limit on a step's length or on this machine's memory"
+    first = min(larger, key=lambda r: r["local_batch"])
+    ended = "ran out of memory" if first["status"] == "oom" else "failed"
+    return f"{fits} is the largest that fits; {first['local_batch']} {ended}"
 
 
 def next_batch(rows: Sequence[Row], n_gpus: int, limits: BatchLimits) -> int | None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pfprofile.sweep.chooser import Chooser
 from pfprofile.sweep.journal import Journal
 from pfprofile.sweep.request import Options, Reporter, Runner
+from pfprofile.units import counted
 
 
 def run_points(
@@ -26,7 +27,7 @@ def run_points(
         while (point := chooser.next_point(journal.rows)) is not None:
             if max_time_s is not None and time.monotonic() - began >= max_time_s:
                 left = chooser.left(journal.rows)
-                reporter.notice(f"--max-time is up with {left} trials left; the same line again goes on")
+                reporter.notice(f"--max-time is up with {counted(left, 'trial')} left; the same line again goes on")
                 return False
             journal.add(runner.run(point, options))
             kept(journal.rows[-1]["trial_id"])

@@ -59,14 +59,14 @@ class Journal:
         keeps_old: what stands at ``path`` is somebody's measurement, and is set aside when this sweep takes its place.
 
     Attributes:
-        set_aside: where the older file went, once it has.
+        notices: what became of older files, and how trials that are kept differ from what is asked for now.
     """
 
     def __init__(
         self, path: Path, working: Path, metadata: ProfileMetadata, rows: Sequence[Row], keeps_old: bool = False
     ) -> None:
         self.keeps_old = keeps_old
-        self.set_aside: Path | None = None
+        self.notices: list[str] = []
         self.path = path
         self.working = working
         self.metadata = metadata
@@ -92,26 +92,26 @@ class Journal:
         write_profile(profile, self.working)
         if finished and self.working != self.path:
             if self.keeps_old and self.path.exists():
-                self.set_aside = _free_name(self.path)
-                self.path.replace(self.set_aside)
+                self.notices.append(f"what {self.path} held before is another sweep's: it is kept as "
+                                    f"{_set_aside(self.path, self.path)}")  # fmt: skip
             self.working.replace(self.path)
             self.working = self.path
         return profile
 
 
-def _free_name(path: Path) -> Path:
-    """``resnet50.parquet.1``, or the next that is free: no name that `fit` would take for a profile of the folder."""
+def _set_aside(what: Path, path: Path) -> Path:
+    """Rename to ``resnet50.parquet.1``, or the next free name: none that `fit` would take for a folder's profile."""
     number = 1
-    while (found := path.with_name(f"{path.name}.{number}")).exists():
+    while (free := path.with_name(f"{path.name}.{number}")).exists():
         number += 1
-    return found
+    return what.replace(free)
 
 
 def _number(trial_id: str) -> int:
     return int(trial_id[1:]) if trial_id[1:].isdigit() else -1
 
 
-def differences(ours: dict[str, Any], theirs: dict[str, Any], *, allow_mixed: bool) -> list[str]:
+def differences(ours: dict[str, Any], theirs: dict[str, Any], *, allow_mixed: bool = False) -> list[str]:
     """What differs between two sweeps' identities, in words; empty = one may go on with the other."""
     ours, theirs = _flat(ours), _flat(theirs)
     keys = [k for k in sorted({*ours, *theirs}) if not (allow_mixed and k in MIXABLE)]
@@ -133,6 +133,22 @@ def _sweep_profile(path: Path) -> Profile | None:
     return profile if profile.metadata.sweep and "identity" in profile.metadata.sweep else None
 
 
+def refuse_output(path: Path, *, force: bool) -> None:
+    """Say at once what `open_journal` would say of an explicit output after minutes of preparation.
+
+    Raises:
+        UsageError: it is a folder, or something else than a sweep's profile.
+        OutputError: its folder cannot be written.
+    """
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder", "give a file name with -o")
+    if path.exists() and not force and _sweep_profile(path) is None:
+        raise UsageError(f"{path} exists and is not the profile of a sweep", "give another -o, or --force")
+    folder = path.parent
+    if folder.is_dir() and not os.access(folder, os.W_OK):
+        raise OutputError(f"cannot write {path}: its folder is read-only", "choose another place with -o")
+
+
 def open_journal(
     path: Path, metadata: ProfileMetadata, *, explicit: bool, fresh: bool = False, force: bool = False,
     retry_failed: bool = False, allow_mixed: bool = False,
@@ -148,50 +164,82 @@ def open_journal(
         UsageError: an explicit output is something else than a sweep's profile.
         InputError: it is another sweep's; what differs is named.
     """
-    identity = (metadata.sweep or {})["identity"]
+    if not explicit:
+        return _open_default(path, metadata, fresh=fresh, retry_failed=retry_failed, allow_mixed=allow_mixed)
+    if not path.exists() or force:
+        return Journal(path, path, metadata, ())
+    refuse_output(path, force=False)
+    if fresh:
+        return Journal(path, path, metadata, ())
+    old = read_profile(path)
+    if wrong := differences(_identity(metadata), _identity(old.metadata), allow_mixed=allow_mixed):
+        raise InputError(
+            f"{path} holds another sweep: {'; '.join(wrong)}", "give another -o, or start over with --fresh"
+        )
+    return _resumed(path, path, metadata, old, retry_failed)
+
+
+def _open_default(
+    path: Path, metadata: ProfileMetadata, *, fresh: bool, retry_failed: bool, allow_mixed: bool
+) -> Journal:
+    """The output nobody named: what other sweeps measured there is kept beside it."""
     aside = path.with_name(f".{path.name}.unfinished")
-    if explicit:
-        found = path if path.exists() else None
-        if found is None or force:
-            return Journal(path, path, metadata, ())
-        old = _sweep_profile(found)
-        if old is None:
-            raise UsageError(f"{path} exists and is not the profile of a sweep", "give another -o, or --force")
-        wrong = differences(identity, (old.metadata.sweep or {})["identity"], allow_mixed=allow_mixed)
-        if fresh:
-            return Journal(path, path, metadata, ())
-        if wrong:
-            raise InputError(
-                f"{path} holds another sweep: {'; '.join(wrong)}", "give another -o, or start over with --fresh"
-            )
-        return _resumed(path, path, metadata, old, retry_failed)
+    identity = _identity(metadata)
     for place in (aside, path):
         old = _sweep_profile(place) if place.exists() and not fresh else None
         if old is None:
             continue
-        sweep = old.metadata.sweep or {}
         # A finished replay is made again, to hold what was asked for now; a measurement is gone on with.
-        usable = not sweep.get("finished") or retry_failed or identity.get("kind") != "replay"
-        if usable and not differences(identity, sweep["identity"], allow_mixed=allow_mixed):
+        finished = (old.metadata.sweep or {}).get("finished")
+        usable = not finished or retry_failed or identity.get("kind") != "replay"
+        if usable and not differences(identity, _identity(old.metadata), allow_mixed=allow_mixed):
             journal = _resumed(path, place, metadata, old, retry_failed)
             journal.keeps_old = place != path and _is_measured(path)
             return journal
+
+    def is_anothers(place: Path) -> bool:
+        # --fresh gives up what this sweep has measured, but not what another one has.
+        old = _sweep_profile(place) if place.exists() and fresh else None
+        return _is_measured(place) and (old is None or bool(differences(identity, _identity(old.metadata))))
+
     working = aside if path.exists() else path
-    return Journal(path, working, metadata, (), keeps_old=not fresh and _is_measured(path))
+    journal = Journal(path, working, metadata, (), keeps_old=is_anothers(path))
+    if working == aside and is_anothers(aside):
+        journal.notices.append(f"an unfinished sweep of something else is kept as {_set_aside(aside, path)}")
+    return journal
+
+
+def _identity(metadata: ProfileMetadata) -> dict[str, Any]:
+    identity: dict[str, Any] = (metadata.sweep or {})["identity"]
+    return identity
 
 
 def _is_measured(path: Path) -> bool:
     """Whether a file may be the only trace of hours on a machine; a replay's output is a copy."""
     old = _sweep_profile(path) if path.exists() else None
-    return path.exists() and (old is None or (old.metadata.sweep or {})["identity"].get("kind") != "replay")
+    return path.exists() and (old is None or _identity(old.metadata).get("kind") != "replay")
 
 
 def _resumed(path: Path, working: Path, metadata: ProfileMetadata, old: Profile, retry_failed: bool) -> Journal:
     theirs, ours = old.metadata, metadata.sweep or {}
-    kept = theirs.with_(sweep={**(theirs.sweep or {}), **ours, "identity": (theirs.sweep or {})["identity"]})
-    mixed = differences(ours["identity"], (theirs.sweep or {})["identity"], allow_mixed=False)
+    kept = theirs.with_(sweep={**(theirs.sweep or {}), **ours, "identity": _identity(theirs)})
+    mixed = differences(_identity(metadata), _identity(theirs))
     if mixed:
         note = f"trials after the first {old.n_rows} were measured by a sweep that differs: {'; '.join(mixed)}"
         kept = kept.with_(notes=(*kept.notes, note))
     rows = [r for r in old.rows() if not (retry_failed and r["status"] != "ok")]
-    return Journal(path, working, kept, rows)
+    journal = Journal(path, working, kept, rows)
+    journal.notices += _other_ways(theirs, metadata)
+    return journal
+
+
+def _other_ways(theirs: ProfileMetadata, ours: ProfileMetadata) -> list[str]:
+    """How the kept trials were measured where that is another way than the new ones will be."""
+    before, now = (theirs.sweep or {}).get("window"), (ours.sweep or {}).get("window")
+    said = []
+    if before and now and before != now:
+        words = [f"{w['steps']} steps" if w["steps"] else f"at least {w['window_s']:g} s" for w in (before, now)]
+        said.append(f"the trials that are kept were measured over {words[0]}, the new ones over {words[1]}")
+    if theirs.seed != ours.seed:
+        said.append(f"the trials that are kept were measured with --seed {theirs.seed}, not {ours.seed}")
+    return said

@@ -130,7 +130,7 @@ class LiveRunner:
         limits: dict[str, float] = {}
         for node in nodes:
             limits = {k: max(limits.get(k, 0.0), node["limits"].get(k, 0.0)) for k in {*limits, *node["limits"]}}
-        warnings = [words for node in nodes for words in node["warnings"]]
+        warnings = [*timing.get("doubts", ()), *(words for node in nodes for words in node["warnings"])]
         power = self._power(point, [node["power"] for node in nodes], ended_s - started_s)
         doubt = plausible_power(power["power_w"], self.device.power_limit_w) if power else None
         if doubt is not None and self.device.kind != "cpu":

@@ -127,6 +127,7 @@ class Outcome:
         new: trials measured or answered now.
         failed: trials in the file that did not end well.
         finished: nothing that was asked for is missing.
+        of_request: trials in the file of the points that were asked for; None where these are chosen on the way.
     """
 
     path: Path | None
@@ -137,3 +138,4 @@ class Outcome:
     new: int = 0
     failed: int = 0
     finished: bool = True
+    of_request: int | None = None

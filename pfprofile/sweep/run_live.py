@@ -22,7 +22,7 @@ from pfprofile.sweep.chooser import BatchLimits, BatchSearch, Chooser, Grid, gri
 from pfprofile.sweep.design import design
 from pfprofile.sweep.engine import run_points
 from pfprofile.sweep.estimate import Estimate, estimate
-from pfprofile.sweep.journal import Journal, file_lock, open_journal
+from pfprofile.sweep.journal import Journal, file_lock, open_journal, refuse_output
 from pfprofile.sweep.live import LiveRunner, trial_seconds
 from pfprofile.sweep.nodes import Follower
 from pfprofile.sweep.outliers import outliers
@@ -35,6 +35,7 @@ from pfprofile.sweep.subject import CPU_THREADS, Subject, own_command, own_workl
 from pfprofile.sweep.surrogate import Machine
 from pfprofile.train import Host, require_torch
 from pfprofile.train.team import Place, follow, place_from
+from pfprofile.units import counted
 
 #: Least length of a measured window, s: a GPU's energy counter needs a second or more, a CPU has none to wait for.
 WINDOW_S = {"cpu": 1.0, "cuda": 2.0}
@@ -64,6 +65,8 @@ def sweep_live(request: SweepRequest, reporter: Reporter) -> Outcome:
         gpus = gpu_counts(request, device, reporter, place.n_nodes if place else 1)
         clocks = wanted_clocks(request, device, reporter)
         refuse_company(request, device, max(gpus) // (place.n_nodes if place else 1))
+        if request.output is not None and not request.dry_run:
+            refuse_output(request.output, force=request.force)
         with subject_of(device) as subject:
             output = request.output or default_profile_path(device.name, subject.source.name)
             if request.dry_run:
@@ -168,7 +171,8 @@ def _metadata(
         power_limit_range_w=device.power_limit_range_w, supported_clocks_mhz=device.supported_clocks_mhz,
         default_clock_mhz=device.default_clock_mhz, gpus_per_node=max(device.count, most // nodes),
         workload=subject.facts, settings=settings,
-        sweep={"identity": identity, "requested": requested, "repeats": request.repeats or 1, "finished": False},
+        sweep={"identity": identity, "requested": requested, "repeats": request.repeats or 1, "finished": False,
+               "window": {"steps": request.steps, "window_s": request.window_s or WINDOW_S[device.kind]}},
     )  # fmt: skip
 
 
@@ -176,10 +180,13 @@ def _measure(
     request: SweepRequest, reporter: Reporter, device: Device, chooser: Chooser, runner: LiveRunner, journal: Journal
 ) -> Outcome:
     options = Options(request.steps, request.window_s or WINDOW_S[device.kind], request.timeout_s)
-    finished = True
+    finished, said = True, len(journal.notices)
+    for words in journal.notices:
+        reporter.notice(words)
     if chooser.next_point(journal.rows) is not None:
         if journal.kept:
-            reporter.notice(f"{journal.working}: {journal.kept} trials are there already and are kept")
+            there = counted(journal.kept, "trial")
+            reporter.notice(f"{journal.working}: {there} from before {'is' if journal.kept == 1 else 'are'} kept")
             pace = trial_seconds(journal.rows)
             if pace is not None:
                 reporter.notice(f"about {chooser.left(journal.rows) * pace:.0f} s are left")
@@ -192,7 +199,7 @@ def _measure(
         finished = run_points(chooser, runner, journal, options, reporter, request.max_time_s, keep)
     skipped = chooser.skipped(journal.rows)
     if skipped:
-        reporter.notice(f"{skipped} trials were left out: a smaller batch on as many GPUs ran out of memory")
+        reporter.notice(f"{counted(skipped, 'trial')} left out: a smaller batch on as many GPUs ran out of memory")
     for words in chooser.reasons(journal.rows) if finished else ():
         reporter.notice(words)
     journal.mark(_marked(journal, reporter))
@@ -201,13 +208,17 @@ def _measure(
         profile = journal.write(finished=finished)
     else:
         profile = Profile.from_rows(journal.rows, journal.metadata)
-    if journal.set_aside is not None:
-        reporter.notice(f"what {journal.path} held before is another sweep's: it is kept as {journal.set_aside}")
+    for words in journal.notices[said:]:
+        reporter.notice(words)
     by_search = isinstance(chooser, BatchSearch) or (isinstance(chooser, Adaptive) and chooser.searches_batches)
     expected = {"ok", "oom"} if by_search else {"ok"}
     failed = sum(row["status"] not in expected for row in journal.rows)
     # An unfinished sweep over an older result stays beside it.
-    return Outcome(journal.working, profile, new=new, failed=failed, finished=finished)
+    asked = set(chooser.points) if isinstance(chooser, Grid) else None
+    of_request = None if asked is None else sum(Point.of_row(row) in asked for row in journal.rows)
+    return Outcome(
+        journal.working, profile, new=new, failed=failed, finished=finished, of_request=of_request
+    )  # fmt: skip
 
 
 def _marked(journal: Journal, reporter: Reporter) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from pfprofile.sweep.replay import ReplayRunner, choose_recorded
 from pfprofile.sweep.request import Options, Outcome, Reporter, SweepRequest
 from pfprofile.sweep.space import Point, Row
 from pfprofile.sweep.surrogate import Machine
-from pfprofile.units import format_duration
+from pfprofile.units import counted, format_duration
 
 
 def sweep_replay(request: SweepRequest, reporter: Reporter) -> Outcome:
@@ -49,11 +49,11 @@ def sweep_replay(request: SweepRequest, reporter: Reporter) -> Outcome:
             return Outcome(output, Profile.from_rows(journal.rows, journal.metadata), finished=True)
         journal.rows += new
         profile = journal.write(finished=True)
-    if journal.set_aside is not None:
-        reporter.notice(f"what {output} held before is a measurement: it is kept as {journal.set_aside}")
+    for words in journal.notices:
+        reporter.notice(words)
     failed = sum(row["status"] != "ok" for row in journal.rows)
     if failed:
-        reporter.notice(f"{failed} of the recorded trials did not end well when they were measured; they are kept")
+        reporter.notice(f"kept, though not ended well when measured: {counted(failed, 'recorded trial')}")
     return Outcome(output, profile, new=len(new), finished=True)
 
 

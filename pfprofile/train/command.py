@@ -20,8 +20,10 @@ from typing import Any
 from pfprofile.errors import UsageError, nearest
 from pfprofile.hook import VARIABLE
 from pfprofile.train.launch import WorkerError
+from pfprofile.train.log_rates import LogRates, rate_pattern
 from pfprofile.train.marks import Cut, cut_marks, cut_rates, read_marks
 from pfprofile.train.oom import says_out_of_memory
+from pfprofile.units import counted
 
 PLACEHOLDERS = ("n_gpus", "n_nodes", "local_batch", "accum_steps", "clock", "global_batch")
 #: How often a running command is looked at, s.
@@ -63,7 +65,7 @@ class CommandTemplate:
                 f"--command: unknown placeholder {{{name}}}{nearest(name, PLACEHOLDERS)}",
                 f"known are {', '.join(f'{{{p}}}' for p in PLACEHOLDERS)}; write {{{{ and }}}} for braces of its own",
             )
-        return cls(text, words, _pattern(throughput_regex) if throughput_regex is not None else None)
+        return cls(text, words, rate_pattern(throughput_regex) if throughput_regex is not None else None)
 
     def uses(self, name: str) -> bool:
         """Whether a placeholder occurs."""
@@ -78,18 +80,6 @@ class CommandTemplate:
         """How a profile calls the job: the first script in the command, else its first word."""
         scripts = [word for word in self.words if word.endswith((".py", ".sh"))]
         return Path((scripts or self.words)[0]).name
-
-
-def _pattern(text: str) -> re.Pattern[str]:
-    try:
-        pattern = re.compile(text)
-    except re.error as error:
-        raise UsageError(f"--throughput-regex {text!r} is no regular expression: {error}") from None
-    if pattern.groups < 1:
-        raise UsageError(
-            f"--throughput-regex {text!r} has no group", r"put the number in parentheses, e.g. '([\d.]+) samples/s'"
-        )
-    return pattern
 
 
 class RunningCommand:
@@ -150,39 +140,39 @@ class RunningCommand:
             WorkerError: it ended, ran out of memory, or took too long; with the last line of its log.
         """
         since_s = time.monotonic()
+        log = LogRates(pattern) if pattern is not None else None
         deadline_s, seen = since_s + max(ready_s, timeout_s), False
         while True:
             ended = self.ended  # before the look: what it wrote last still counts
-            cut, shown = self._look(pattern, since_s, window_s, steps, global_batch)
+            cut, shown = self._look(log, since_s, window_s, steps, global_batch)
             if cut is not None:
                 return cut
             if ended:
-                raise self._cause(shown)
+                raise self._cause(log, shown)
             if shown and not seen:
                 seen, deadline_s = True, time.monotonic() + timeout_s
             if time.monotonic() > deadline_s:
-                raise WorkerError("timeout", self._late(pattern, shown, timeout_s if seen else max(ready_s, timeout_s)))
+                raise WorkerError("timeout", self._late(log, shown, timeout_s if seen else max(ready_s, timeout_s)))
             time.sleep(LOOK_S)
 
     def _look(
-        self, pattern: re.Pattern[str] | None, since_s: float, window_s: float, steps: int | None, global_batch: int
+        self, log: LogRates | None, since_s: float, window_s: float, steps: int | None, global_batch: int
     ) -> tuple[Cut | None, int]:
         """The window, if it is there, and how many marks or lines there are."""
-        if pattern is None:
+        if log is None:
             marks = read_marks(self.folder)
             shown = max((sum(t >= since_s for t, _ in given) for given in marks.values()), default=0)
             return cut_marks(marks, since_s, window_s, steps), shown
-        self._read_rates(pattern)
+        self._read_rates(log)
         timing = cut_rates(self._rates, since_s, window_s, steps, global_batch)
         return (Cut(timing, None) if timing else None), sum(t >= since_s for t, _ in self._rates)
 
-    def _read_rates(self, pattern: re.Pattern[str]) -> None:
+    def _read_rates(self, log: LogRates) -> None:
         raw = os.pread(self._log.fileno(), 1 << 20, self._read)
         self._read += len(raw)
         *lines, self._rest = re.split(r"[\r\n]+", self._rest + raw.decode(errors="replace"))
         for line in lines:
-            match = pattern.search(line)
-            if match is not None and (rate := _number(match[1])) is not None:
+            if (rate := log.read(line)) is not None:
                 self._rates.append((time.monotonic(), rate))
 
     def _tail(self) -> list[str]:
@@ -190,29 +180,28 @@ class RunningCommand:
         text = os.pread(self._log.fileno(), TAIL_BYTES, max(0, size - TAIL_BYTES)).decode(errors="replace")
         return [line.strip() for line in re.split(r"[\r\n]+", text) if re.search(r"\w", line)]
 
-    def _cause(self, shown: int) -> WorkerError:
+    def _cause(self, log: LogRates | None, shown: int) -> WorkerError:
         code, lines = self._process.returncode, self._tail()
         for line in reversed(lines):
             if says_out_of_memory(line):
                 return WorkerError("oom", line[:500])
         last = f"; its last words: {lines[-1][:500]}" if lines else "; it said nothing"
         if code == 0:
-            return WorkerError("failed", f"the command ended after {shown} steps, before a window was full{last}")
+            if not shown:
+                return WorkerError("failed", f"{_nothing(log)} before the command ended{last}")
+            what = counted(shown, "step" if log is None else "line")
+            return WorkerError("failed", f"the command ended after {what}, before a window was full{last}")
         how = f"exit code {code}" if code <= 128 else f"signal {code - 128}"
         return WorkerError("failed", f"the command ended with {how}{last}")
 
-    def _late(self, pattern: re.Pattern[str] | None, shown: int, waited_s: float) -> str:
+    def _late(self, log: LogRates | None, shown: int, waited_s: float) -> str:
         lines = self._tail()
         last = f"; its last words: {lines[-1][:500]}" if lines else ""
         if shown:
-            return f"no whole window within the deadline ({waited_s:g} s) after {shown} steps or lines{last}"
-        what = "no line matched --throughput-regex" if pattern else "pfprofile.step() was not called"
-        return f"{what} within the deadline ({waited_s:g} s){last}"
+            what = counted(shown, "step" if log is None else "line")
+            return f"no whole window within the deadline ({waited_s:g} s) after {what}{last}"
+        return f"{_nothing(log)} within the deadline ({waited_s:g} s){last}"
 
 
-def _number(text: str | None) -> float | None:
-    try:
-        value = float((text or "").replace(",", ""))
-    except ValueError:
-        return None
-    return value if value > 0 else None
+def _nothing(log: LogRates | None) -> str:
+    return "pfprofile.step() was not called" if log is None else log.trouble()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import sys
@@ -40,6 +41,13 @@ def parse_workload(text: str) -> WorkloadSpec:
         module, attribute = ZOO[text].split(":")
         return WorkloadSpec(text, module, attribute)
     target, colon, attribute = text.rpartition(":")
+    if not colon and text.endswith(".py"):
+        if not Path(text).is_file():
+            raise InputError(f"{text}: no such file")
+        classes = _classes(Path(text)) or ["Class"]
+        raise UsageError(
+            f"{text} is a file; a workload is a class in it", f"write {' or '.join(f'{text}:{c}' for c in classes[:3])}"
+        )
     if not colon:
         raise UsageError(
             f"unknown workload {text!r}{nearest(text, ZOO)}",
@@ -53,6 +61,17 @@ def parse_workload(text: str) -> WorkloadSpec:
             raise InputError(f"{target}: no such file")
         return WorkloadSpec(f"{path.name}:{attribute}", str(path.resolve()), attribute)
     return WorkloadSpec(text, target, attribute)
+
+
+def _classes(path: Path) -> list[str]:
+    """The classes of a file that look like workloads, else all of them; found without running it."""
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except (OSError, SyntaxError, ValueError):
+        return []
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    methods = {c.name: {f.name for f in c.body if isinstance(f, ast.FunctionDef)} for c in classes}
+    return [n for n, has in methods.items() if {"build", "batch", "loss"} <= has] or list(methods)
 
 
 def load_workload(spec: WorkloadSpec) -> Any:
@@ -86,6 +105,8 @@ def _import(target: str) -> Any:
         # A file of one's own may raise anything while it is read.
         words = str(error) if isinstance(error, (ImportError, SyntaxError)) else f"{type(error).__name__}: {error}"
         hint = "run from the folder that holds it" if isinstance(error, ImportError) else ""
+        if isinstance(error, ModuleNotFoundError) and error.name and not target.startswith(error.name.split(".")[0]):
+            hint = f"install {error.name.split('.')[0]} where pfprofile runs ({sys.executable})"
         raise InputError(f"{target} cannot be imported: {words}", hint) from error
 
 

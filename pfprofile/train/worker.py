@@ -22,8 +22,10 @@ from pfprofile.train.build import batch_of, checked_loss, network_of, optimizer_
 from pfprofile.train.oom import is_out_of_memory
 from pfprofile.train.process import LineReader, send
 from pfprofile.train.resolve import WorkloadSpec, load_workload
+from pfprofile.train.user_errors import error_words
 from pfprofile.train.workload import describe, merged_settings
 
+NOT_FINITE = "the loss is not finite: numbers that overflow may be computed at another power and speed"
 DTYPES = {"fp32": None, "bf16": torch.bfloat16}
 
 
@@ -45,6 +47,7 @@ class Trainer:
             self.module = DistributedDataParallel(module, device_ids=ids)
         self.optimizer = optimizer_of(workload, module)
         self.loss = checked_loss(workload)
+        self._last_loss: torch.Tensor | None = None
         self.inputs, self.targets = batch_of(workload, int(job["local_batch"]), settings, self.device, generator)
         reset_peak(self.device)
 
@@ -56,8 +59,13 @@ class Trainer:
                 with torch.autocast(self.device.type, self.dtype, enabled=self.dtype is not None):
                     loss: Any = self.loss(self.module(*self.inputs), self.targets)
                 (loss / self.accum_steps).backward()
+        self._last_loss = loss.detach()
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
+
+    def loss_is_finite(self) -> bool:
+        """Whether the last step's loss is a number; not asked for in the window, where it would stall a device."""
+        return self._last_loss is None or bool(torch.isfinite(self._last_loss).all())
 
     def wait(self) -> None:
         """Return when the device has done everything it was given."""
@@ -142,11 +150,15 @@ def run_rank(inlet: int, events: int, rank: int, store: str, job: dict[str, Any]
     except Exception as error:  # noqa: BLE001 (whatever a workload raises becomes a failed row)
         # A rank that runs out of memory frees nothing that could be used: the whole set ends here.
         kind = "oom" if is_out_of_memory(error) else "failed"
-        first = (str(error).strip().splitlines() or [""])[0]
         sys.stderr.write(traceback.format_exc())
-        tell("error", kind=kind, error=f"{type(error).__name__}: {first}")
+        tell("error", kind=kind, error=error_words(error, _own_file(job["workload"])))
         return 1
     return 0
+
+
+def _own_file(workload: dict[str, str]) -> str | None:
+    module = sys.modules.get(workload["target"])
+    return workload["target"] if module is None else getattr(module, "__file__", None)
 
 
 def _join(job: dict[str, Any], rank: int, store: str, device: str) -> None:
@@ -166,4 +178,5 @@ def _answer(trainer: Trainer, message: dict[str, Any], tell: Any) -> None:
         trainer, window_s=message["window_s"], steps=message["steps"], distributed=trainer.n_ranks > 1
     )
     peak = trainer.slowest([float(peak_bytes(trainer.device))])[0]
-    tell("result", **timing.as_message(result, memory_peak_bytes=int(peak)))
+    doubts = [] if trainer.loss_is_finite() else [NOT_FINITE]
+    tell("result", **timing.as_message(result, memory_peak_bytes=int(peak), doubts=doubts))

@@ -109,6 +109,11 @@ def test_failed_points_are_exit_7_and_kept(run, shared_host):
     assert sorted(r["status"] for r in json.loads(out)) == ["failed", "ok"]
     assert "--retry-failed" in err
     assert "Traceback" not in err
+    code, out, err = run(*line[:-2], "--accum-steps", "1,2", "--batch-sizes", "2,6")
+    assert "4 trials" in err and "ValueError: the data is odd" in err.split("] ")[-1]
+    assert "× 2 passes" in err and "passes" in out
+    code, out, err = run("show", "p.parquet")
+    assert "failed: rank 0: faulty.py:" in err and "ValueError: the data is odd" in err
 
 
 @pytest.mark.live

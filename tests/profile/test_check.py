@@ -105,6 +105,9 @@ def test_the_next_command_is_the_line_that_made_the_profile(make_profile):
     rows = [{**row, "status": "failed", "error": "hung"} if i == 0 else row for i, row in enumerate(profile.rows())]
     made = Profile.from_rows(rows, profile.metadata.with_(argv=argv, source="measured"))
     commands = {f.next_command for f in check_profile(made, "mine here.parquet")}
+    careless = (*argv[:-2], "--fresh", "--force", "-oold.parquet")
+    again = Profile.from_rows(rows, made.metadata.with_(argv=careless))
+    assert {f.next_command for f in check_profile(again, "mine here.parquet")} == commands
     line = "pfprofile sweep my/a.py:Ok --device cpu --set width=8 --steps=3 --retry-failed -o 'mine here.parquet'"
     assert line in commands
     assert all("--device cpu" in c for c in commands if c.startswith("pfprofile sweep"))

@@ -61,6 +61,13 @@ class Faulty(Tiny):
         return super().loss(output, targets)
 
 
+class Overflowing(Tiny):
+    """Trains on, with a loss that is no number."""
+
+    def loss(self, output, targets):
+        return super().loss(output, targets) * float("nan")
+
+
 class Lacking:
     """No workload: it has no loss and a batch of the wrong shape."""
 

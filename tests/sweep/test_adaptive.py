@@ -100,6 +100,14 @@ def test_a_kill_changes_nothing(seed, killed_after, budget):
     assert chooser().next_point(rows) is None
 
 
+@pytest.mark.parametrize("budget", [1, 4, 5, 8])
+def test_the_most_points_bound_the_search_for_clocks_too(budget):
+    chooser = Adaptive(space(), MACHINE, choose_clocks=True, budget=budget, repeats=lambda _: 2)
+    rows = drive(chooser)
+    assert len({Point.of_row(r) for r in rows}) == budget and len(rows) == 2 * budget
+    assert all(f"--max-points {budget}" in words for words in chooser.reasons(rows))
+
+
 def test_the_search_for_batches_comes_first_and_tells_the_clocks_apart():
     search = BatchSearch((1,), CLOCKS, (1,), repeats=1, seed=0, limits=BatchLimits())
     rows = drive(Adaptive(search, MACHINE, choose_clocks=True, budget=20), failing("oom", lambda p: p.local_batch > 40))

@@ -70,6 +70,19 @@ def test_a_rate_becomes_the_time_of_a_step():
     assert row["step_time_s"] == pytest.approx(2 * 3 / (2 / 0.004))
 
 
+def test_a_part_of_a_number_is_never_recorded():
+    outcome = own(throughput_regex=r"(\d+)\.\d samples/s", batch_sizes=(16,), timeout_s=10.0)
+    (row,) = outcome.profile.rows()
+    assert row["status"] == "failed" and "takes '000' out of '4,000.0'" in row["error"]
+
+
+def test_a_log_without_a_rate_says_which_way():
+    (row,) = own("7", throughput_regex=r"speed (\S+)", batch_sizes=(2,)).profile.rows()
+    assert row["error"].startswith("no line matched --throughput-regex before the command ended; its last words")
+    (row,) = own("7", throughput_regex=r"(step) \d", batch_sizes=(2,), output=Path("b.parquet")).profile.rows()
+    assert row["error"].startswith("--throughput-regex matched 'step' where a number")
+
+
 def test_every_failure_is_one_row_with_its_reason_and_leaves_nothing_behind():
     outcome = own("{local_batch} child", batch_sizes=(2, 3, 4, 5, 6, 7, 8), timeout_s=3.0)
     rows = {r["local_batch"]: r for r in outcome.profile.rows()}

@@ -1,6 +1,7 @@
 """Real sweeps: faults are rows, a kill costs one point, another identity is refused, clocks are let go."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -108,7 +109,7 @@ def test_no_time_means_nothing_new_and_an_unfinished_file():
     assert not outcome.finished
     assert outcome.profile.n_rows == 0
     assert read_profile(Path("p.parquet")).metadata.sweep["finished"] is False
-    assert any("1 trials left" in words for words in said)
+    assert any("1 trial left" in words for words in said)
 
 
 @pytest.fixture
@@ -304,7 +305,7 @@ def test_another_sweep_in_the_default_output_is_kept_beside_the_new_one():
     aside = first.path.with_name(first.path.name + ".1")
     assert aside.read_bytes() == before and any(str(aside) in text for text in said)
     assert {p.name for p in first.path.parent.iterdir()} == {first.path.name, aside.name}
-    live(output=None, fresh=True)  # asked for: nothing more is set aside
+    live(output=None, precision="bf16", fresh=True)  # asked for: nothing more is set aside
     assert {p.name for p in first.path.parent.iterdir()} == {first.path.name, aside.name}
 
 
@@ -316,6 +317,24 @@ def test_the_same_line_again_measures_nothing_and_other_points_are_added():
     assert more.new == 1 and [r["local_batch"] for r in more.profile.rows()] == [2, 4]
 
 
+def test_a_loss_that_is_no_number_is_kept_and_said():
+    (row,) = live("Overflowing").profile.rows()
+    assert row["status"] == "ok" and "the loss is not finite" in row["error"]
+    (row,) = live("Tiny", output=Path("fine.parquet")).profile.rows()
+    assert row["error"] is None
+
+
+def test_a_failure_names_the_line_of_the_workload():
+    (row,) = live("Faulty", batch_sizes=(6,)).profile.rows()
+    assert re.fullmatch(r"rank 0: faulty\.py:\d+: ValueError: the data is odd", row["error"])
+
+
+def test_rows_of_other_points_are_counted_apart():
+    assert live(batch_sizes=(2, 4)).of_request == 2
+    again = live(batch_sizes=(4,))
+    assert (again.of_request, again.profile.n_rows, again.new) == (1, 2, 0)
+
+
 def test_the_batch_search_measures_until_its_limit(monkeypatch):
     monkeypatch.setattr(run_live, "available_bytes", lambda: 0.0)
     outcome = live(batch_sizes=None)
@@ -324,8 +343,11 @@ def test_the_batch_search_measures_until_its_limit(monkeypatch):
 
 
 def test_the_batch_search_finds_what_fits():
-    outcome = live("Faulty", batch_sizes=None, output=Path("auto.parquet"))
+    said = []
+    reporter = Reporter(notice=lambda words: said.append(words) if "auto" in words and "batch" in words else None)
+    outcome = live("Faulty", batch_sizes=None, output=Path("auto.parquet"), reporter=reporter)
     rows = {r["local_batch"]: r["status"] for r in outcome.profile.rows()}
+    assert said == ["--batch-sizes auto: 1 GPU: 4 is the largest that fits; 6 failed"]
     assert rows == {1: "ok", 2: "ok", 4: "ok", 8: "oom", 6: "failed"}
     assert outcome.failed == 1
 

@@ -50,6 +50,22 @@ def test_a_module_that_is_not_there():
         load_workload(parse_workload("no_such_module:Net"))
 
 
+def test_a_file_without_a_class_is_told_its_workloads(tmp_path):
+    with pytest.raises(UsageError, match=r"faulty\.py:Tiny"):
+        parse_workload(FAULTY)
+    with pytest.raises(InputError, match="no such file"):
+        parse_workload("nowhere.py")
+    (tmp_path / "broken.py").write_text("class")
+    with pytest.raises(UsageError, match=r"broken\.py:Class"):
+        parse_workload(str(tmp_path / "broken.py"))
+
+
+def test_a_module_the_file_needs_is_to_be_installed(tmp_path):
+    (tmp_path / "net.py").write_text("import no_such_library.sub\n")
+    with pytest.raises(InputError, match="install no_such_library where pfprofile runs"):
+        load_workload(parse_workload(f"{tmp_path / 'net.py'}:Net"))
+
+
 def test_settings_are_read_as_their_defaults_kind():
     defaults = {"size": 224, "rate": 0.5, "fast": False, "word": "a"}
     given = {"size": "32", "rate": "1", "fast": "true", "word": "b"}
