@@ -44,8 +44,9 @@ class Device(Protocol):
         default_clock_mhz: the clock of an unlocked device under load, where known.
         power_limit_w: enforced limit of one device, W.
         power_limit_range_w: least and greatest settable limit, W; empty = unknown.
+        sensors_are_shared: another process that opens these devices reads the same sensors.
         opener: ``module:function`` that opens the devices with these UUIDs again, in another process; empty where
-            clocks are never locked.
+            clocks are never locked and sensors are not shared.
     """
 
     kind: str
@@ -57,6 +58,7 @@ class Device(Protocol):
     default_clock_mhz: float | None
     power_limit_w: float | None
     power_limit_range_w: tuple[float, ...]
+    sensors_are_shared: bool
     opener: str
 
     def read(self, index: int) -> Reading:

@@ -76,6 +76,7 @@ class CpuDevice:
     default_clock_mhz: float | None = None
     power_limit_w: float | None = None
     power_limit_range_w: tuple[float, ...] = ()
+    sensors_are_shared = False  # the unwrapped counter is this object's
     opener = ""
 
     def __init__(self) -> None:

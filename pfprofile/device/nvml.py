@@ -64,6 +64,7 @@ class NvmlDevice:
     """
 
     kind = "cuda"
+    sensors_are_shared = True
     opener = "pfprofile.device.nvml:open_gpus"
 
     def __init__(self, uuids: Sequence[str] | None = None) -> None:

@@ -83,7 +83,11 @@ class Journal:
     def mark(self, outliers: Sequence[dict[str, Any]]) -> None:
         """Note in the metadata which trials disagree with the other repeats of their point."""
         if outliers:
-            self.metadata = self.metadata.with_(sweep={**(self.metadata.sweep or {}), "outliers": list(outliers)})
+            self.note(outliers=list(outliers))
+
+    def note(self, **found: Any) -> None:
+        """Keep something about the sweep in the metadata."""
+        self.metadata = self.metadata.with_(sweep={**(self.metadata.sweep or {}), **found})
 
     def write(self, *, finished: bool) -> Profile:
         """Write the file; a finished sweep takes its final place."""

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from pfprofile.device import ClockGuard, Device
-from pfprofile.device.sampler import Sampler
+from pfprofile.device.sampler import Sampler, Window
 from pfprofile.errors import HardwareError
 from pfprofile.sweep.nodes import node_report
 from pfprofile.sweep.request import Options
@@ -41,6 +41,7 @@ class LiveRunner:
     def __init__(self, device: Device, source: TrialSource) -> None:
         self.device, self.source = device, source
         self._guard = ClockGuard(device)
+        self._sampler = Sampler(device)
         self._settling = Settling(device)
         #: Raw samples of the last window, one a device of this node; empty where the trial failed.
         self.samples: list[Samples] = []
@@ -50,13 +51,27 @@ class LiveRunner:
 
     def __enter__(self) -> Self:
         self._guard.__enter__()
+        self._sampler.__enter__()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         try:
             self.source.drop()
         finally:
-            self._guard.__exit__(kind, error, at)
+            try:
+                self._guard.__exit__(kind, error, at)
+            finally:
+                self._sampler.__exit__(kind, error, at)
+
+    @property
+    def sampling(self) -> dict[str, Any]:
+        """How punctual sampling was and what it cost; see `Punctuality.summary`."""
+        return self._sampler.punctuality.summary()
+
+    @property
+    def sampling_trouble(self) -> str:
+        """Why sampling is not what it should be; "" = it is."""
+        return self._sampler.trouble
 
     def hold(self, point: Point, timeout_s: float = 600.0) -> None:
         """Lock the clock of the point's devices. Raises HardwareError where the driver refuses."""
@@ -87,7 +102,7 @@ class LiveRunner:
             ready = self.source.start(point, options)
             row["idle_power_w"] = self._idle(local) if self.source.idle else None
             self.hold(point, options.timeout_s)
-            with Sampler(self.device, local) as sampler:
+            with self._sampler.window(local) as window:
                 timing = self.source.measure(point, options)
             if self._guard.expired():
                 raise HardwareError("the watchdog took the clock lock away at its deadline")
@@ -100,7 +115,7 @@ class LiveRunner:
         except HardwareError as error:
             self.source.drop()
             return {**row, "status": "failed", "limited_by": "unknown", "error": str(error), "started_at": _now()}
-        return {**row, **self._measured(point, timing, sampler)}
+        return {**row, **self._measured(point, timing, window)}
 
     def _idle(self, local: int) -> float | None:
         """Mean power of one GPU whose ranks are ready and wait, W: with its context held, no work, not locked.
@@ -111,18 +126,18 @@ class LiveRunner:
             return None
         if local not in self._idle_power_w:
             self._guard.release()
-            with Sampler(self.device, local) as sampler:
+            with self._sampler.window(local) as window:
                 began_s = time.monotonic()
                 time.sleep(IDLE_S)
-            found = [sampled_power(s.time_s, s.power_w) for s in sampler.samples(began_s, time.monotonic())]
+            found = [sampled_power(s.time_s, s.power_w) for s in window.samples(began_s, time.monotonic())]
             known = [p for p in found if p is not None and plausible_power(p, self.device.power_limit_w) is None]
             self._idle_power_w[local] = sum(known) / local if len(known) == local else None
         return self._idle_power_w[local]
 
-    def _measured(self, point: Point, timing: dict[str, Any], sampler: Sampler) -> Row:
+    def _measured(self, point: Point, timing: dict[str, Any], window: Window) -> Row:
         started_s, ended_s = timing["started_s"], timing["ended_s"]
-        self.samples = sampler.samples(started_s, ended_s)
-        mine = node_report(sampler, timing)
+        self.samples = window.samples(started_s, ended_s)
+        mine = node_report(window, timing)
         nodes = [mine, *timing.get("others", [])]
         clocks = [c for node in nodes for c in node["clocks_mhz"] if c is not None]
         achieved = float(np.median(clocks)) if clocks else None

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pfprofile.device import ClockGuard, Device
-from pfprofile.device.sampler import Sampler
+from pfprofile.device.sampler import Sampler, Window
 from pfprofile.errors import HardwareError
 from pfprofile.sweep.request import Options
 from pfprofile.sweep.sources import READY_S, Job, Ranks
@@ -119,10 +119,11 @@ class Follower:
         measured = 0
         with ExitStack() as stack:
             guard = stack.enter_context(ClockGuard(self.device))
+            sampler = stack.enter_context(Sampler(self.device))
             stack.callback(self._drop)
             while (order := self.line.receive(None)) is not None:
                 try:
-                    answer = self._obey(order, guard)
+                    answer = self._obey(order, guard, sampler)
                 except WorkerError as error:
                     self._set = None
                     answer = {"status": error.status, "reason": error.reason}
@@ -133,7 +134,7 @@ class Follower:
                 self.line.send({**answer, "node": self.place.node})
         return measured
 
-    def _obey(self, order: dict[str, Any], guard: ClockGuard) -> dict[str, Any]:
+    def _obey(self, order: dict[str, Any], guard: ClockGuard, sampler: Sampler) -> dict[str, Any]:
         if order["op"] == "drop":
             self._drop()
             return {}
@@ -147,9 +148,9 @@ class Follower:
             return {"status": "failed", "reason": "its ranks are gone"}
         guard.hold(self._n_ranks, order["clock"], groups=(self.host.pid,))
         deadline_s = time.monotonic() + order["timeout_s"]
-        with Sampler(self.device, self._n_ranks) as sampler:
+        with sampler.window(self._n_ranks) as window:
             timing = self._set.measure(window_s=order["window_s"], steps=order["steps"], deadline_s=deadline_s)
-        return node_report(sampler, timing)
+        return node_report(window, timing)
 
     def _drop(self) -> None:
         if self._set is not None:
@@ -157,21 +158,21 @@ class Follower:
         self._set = None
 
 
-def node_report(sampler: Sampler, timing: dict[str, Any]) -> dict[str, Any]:
+def node_report(window: Window, timing: dict[str, Any]) -> dict[str, Any]:
     """What a node tells of its devices in a window: plain numbers, None = unknown."""
-    samples = sampler.samples(timing["started_s"], timing["ended_s"])
+    samples = window.samples(timing["started_s"], timing["ended_s"])
     found = [window_power(s) for s in samples]
 
     def known(values: Any, pick: Any) -> float | None:
         return float(pick(values[np.isfinite(values)])) if np.isfinite(values).any() else None
 
     warnings = [words for s in samples for words in sensor_warnings(s)]
-    if sampler.trouble is not None:
-        warnings.append(f"the sensors stopped answering: {sampler.trouble}")
+    if window.trouble is not None:
+        warnings.append(f"the sensors stopped answering: {window.trouble}")
     return {
         "warnings": sorted(set(warnings)),
         "power": [None if p is None else [p.power_w, p.source] for p in found],
         "clocks_mhz": [known(s.sm_clock_mhz, np.median) for s in samples],
         "temperatures_c": [known(s.temperature_c, np.max) for s in samples],
-        "limits": sampler.limits(timing["started_s"], timing["ended_s"]),
+        "limits": window.limits(timing["started_s"], timing["ended_s"]),
     }

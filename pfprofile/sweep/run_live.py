@@ -41,6 +41,8 @@ from pfprofile.units import counted
 WINDOW_S = {"cpu": 1.0, "cuda": 2.0}
 #: What one trial costs beside its window (start, warm-up), s; only for the estimate of a dry run.
 OVERHEAD_S = 3.0
+#: More missed looks at the sensors than this part of those made are said.
+MOST_MISSED = 0.1
 
 
 def sweep_live(request: SweepRequest, reporter: Reporter) -> Outcome:
@@ -203,6 +205,7 @@ def _measure(
     for words in chooser.reasons(journal.rows) if finished else ():
         reporter.notice(words)
     journal.mark(_marked(journal, reporter))
+    _tell_sampling(runner, journal, reporter)
     new = len(journal.rows) - journal.kept
     if new or not (journal.metadata.sweep or {}).get("finished"):
         profile = journal.write(finished=finished)
@@ -219,6 +222,18 @@ def _measure(
     return Outcome(
         journal.working, profile, new=new, failed=failed, finished=finished, of_request=of_request
     )  # fmt: skip
+
+
+def _tell_sampling(runner: LiveRunner, journal: Journal, reporter: Reporter) -> None:
+    """How sampling went goes into the metadata; what is wrong with it is said."""
+    found = runner.sampling
+    if found:
+        journal.note(sampling=found)
+    if runner.sampling_trouble:
+        reporter.notice(f"{runner.sampling_trouble}: sensors were read by a thread, which is less punctual")
+    if found and found["missed"] > MOST_MISSED * found["looks"]:
+        share = found["missed"] / (found["missed"] + found["looks"])
+        reporter.notice(f"{share:.0%} of the looks at the sensors came too late and were left out: a busy machine?")
 
 
 def _marked(journal: Journal, reporter: Reporter) -> list[dict[str, Any]]:

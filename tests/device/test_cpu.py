@@ -83,17 +83,19 @@ def test_the_sampler_reads_all_devices_and_says_why_it_ended():
     device = FakeDevice(cap_mhz=1005.0)
     device.lock_clock(0, 1410.0)
     began = time.monotonic()
-    with Sampler(device, 2, rate_hz=200) as sampler:
+    with Sampler(device, rate_hz=200) as sampler, sampler.window(2) as window:
         while device.looks < 20:
             time.sleep(0.01)
-    first, second = sampler.samples(began, time.monotonic())
+    first, second = window.samples(began, time.monotonic())
     assert len(first.time_s) >= 10
     assert set(first.sm_clock_mhz) == {1005.0} == set(second.sm_clock_mhz)
-    assert sampler.limits(began, time.monotonic())["power"] == pytest.approx(0.5, abs=0.1)
-    assert sampler.trouble is None
+    assert window.limits(began, time.monotonic())["power"] == pytest.approx(0.5, abs=0.1)
+    assert window.trouble is None
 
 
 def test_a_lost_gpu_ends_the_sampler():
-    with Sampler(FakeDevice(lost_after=3), 1, rate_hz=200) as sampler:
-        sampler._thread.join(30)
-    assert "lost" in sampler.trouble
+    device = FakeDevice(lost_after=3)
+    with Sampler(device, rate_hz=200) as sampler, sampler.window(1) as window:
+        while device.looks <= 3:
+            time.sleep(0.001)
+    assert "lost" in window.trouble

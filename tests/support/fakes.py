@@ -24,6 +24,7 @@ class FakeDevice:
     default_clock_mhz = 1410.0
     power_limit_w = 300.0
     power_limit_range_w = (100.0, 300.0)
+    sensors_are_shared = False
     opener = "tests.support.fakes:open_fake"
 
     def __init__(self, refuse=None, cap_mhz=1410.0, busy=(), lost_after=None):

@@ -52,6 +52,8 @@ def test_chosen_clocks_on_the_fake_driver_tell_the_truth_at_all_clocks(fake, tmp
         true_w = (ran[-1].end_j - ran[0].start_j) / (ran[-1].end_ns - ran[0].start_ns) * 1e9
         assert row["power_w"] == pytest.approx(true_w, rel=0.03)
         shares.append(true_w / A100.kernel_power_w(row["achieved_clock_mhz"], COMPUTE_S, MEMORY_S))
+    sampling = profile.metadata.sweep["sampling"]
+    assert sampling["process"] is True and sampling["looks"] > 10 * len(rows)
     assert fake.lock_of(0) is None
     assert fake.audit("lock", "reset")[-1].kind == "reset"
     clocks = np.array([c for c in A100.clocks_mhz if c % 60 == 30], dtype=float)
