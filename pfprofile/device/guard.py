@@ -148,17 +148,17 @@ class ClockGuard:
         self._arm(range(n_gpus), for_s, groups)
         for index in range(n_gpus):
             before = self._locked.get(index)
-            if before != clock_mhz:
-                # Noted before it is locked: an interruption between the two must not leave it locked.
-                self._locked[index] = clock_mhz
-                try:
-                    self.device.lock_clock(index, clock_mhz)
-                except RefusedError:
-                    if before is None:
-                        del self._locked[index]
-                    else:
-                        self._locked[index] = before
-                    raise
+            # Noted before it is locked: an interruption between the two must not leave it locked. And locked again
+            # where we hold it already: a lock cannot be read back, and somebody else may have changed it.
+            self._locked[index] = clock_mhz
+            try:
+                self.device.lock_clock(index, clock_mhz)
+            except RefusedError:
+                if before is None:
+                    del self._locked[index]
+                else:
+                    self._locked[index] = before
+                raise
 
     def _arm(self, indices: Sequence[int], for_s: float, groups: Sequence[int]) -> None:
         """Watchdog, then journal."""

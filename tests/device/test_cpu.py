@@ -67,8 +67,14 @@ def test_the_guard_resets_what_it_locked_whatever_happens():
         raise ValueError("odd")
     assert device.locked == {}
     assert device.audit == [
-        ("lock", 0, 600.0), ("lock", 1, 600.0), ("lock", 0, 1005.0), ("lock", 1, 1005.0), ("reset", 0), ("reset", 1),
-    ]  # fmt: skip
+        ("lock", 0, 600.0),
+        ("lock", 1, 600.0),
+        ("lock", 0, 600.0),
+        ("lock", 0, 1005.0),
+        ("lock", 1, 1005.0),
+        ("reset", 0),
+        ("reset", 1),
+    ]
 
 
 def test_no_lock_means_unlocked():

@@ -32,6 +32,34 @@ def _inside(kernel, row) -> bool:
     return start_s <= kernel.start_ns / 1e9 and kernel.end_ns / 1e9 <= start_s + row["steps"] * row["step_time_s"]
 
 
+TWELVE = SWEEP.replace('freqs="auto"', 'freqs="1410,1200,1005,600,405,210"').replace("(16,)", "(8, 16)")
+
+
+@pytest.mark.live
+@pytest.mark.xdist_group("live")
+def test_twelve_points_tell_the_truth_of_the_fake_driver_and_capped_ones_say_so(make_fake, tmp_path):
+    fake = make_fake("A100")
+    fake.set_power_limit(0, 0.5 * (A100.kernel_power_w(1005, COMPUTE_S, MEMORY_S) +
+                                   A100.kernel_power_w(1200, COMPUTE_S, MEMORY_S)))  # fmt: skip
+    fake.python(TWELVE, f"{sys.executable} {SCRIPT} {{local_batch}}", str(tmp_path / "p.parquet"), timeout=300)
+    rows = read_profile(tmp_path / "p.parquet").rows()
+    assert len(rows) == 12 and {r["status"] for r in rows} == {"ok"}
+    kernels = fake.kernels(0)
+    for row in rows:
+        ran = [k for k in kernels if _inside(k, row)]
+        # From the first kernel's start to the last one's: the steps of the window with the Python between them.
+        true_s = (ran[-1].start_ns - ran[0].start_ns) / 1e9 / (len(ran) - 1)
+        assert row["step_time_s"] == pytest.approx(true_s, rel=0.03)
+        true_w = (ran[-1].end_j - ran[0].start_j) / (ran[-1].end_ns - ran[0].start_ns) * 1e9
+        assert row["power_w"] == pytest.approx(true_w, rel=0.02)
+        assert {k.clock_mhz for k in ran} == {row["achieved_clock_mhz"]}
+        capped = row["requested_clock_mhz"] > 1005
+        assert (row["achieved_clock_mhz"] < row["requested_clock_mhz"]) == capped
+        assert row["limited_by"] == ("power" if capped else "none"), row
+    locks = {(r["local_batch"], r["requested_clock_mhz"]) for r in rows}
+    assert len(fake.audit("lock")) >= len(locks) and fake.lock_of(0) is None
+
+
 @pytest.mark.live
 @pytest.mark.xdist_group("live")
 def test_chosen_clocks_on_the_fake_driver_tell_the_truth_at_all_clocks(fake, tmp_path):
