@@ -4,7 +4,7 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 PIP := $(PY) -m pip --disable-pip-version-check
 
-.PHONY: help setup demo test lint type bench reproduce gpu-check fuzz build clean
+.PHONY: help setup demo test lint type bench reproduce docs gpu-check fuzz build clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -41,6 +41,9 @@ bench: setup  ## accuracy and speed, beside their peers (PARTS="accuracy planner
 reproduce: setup  ## from the traces to the tables and figures of docs/results.md (benchmarks/DATA.md: the data)
 	$(PY) -m benchmarks peers || test $$? -eq 6
 	$(PY) -m benchmarks._results_page
+
+docs: setup  ## write the pages that the code says: docs/cli.md, docs/formats.md
+	$(PY) docs/make.py
 
 gpu-check:  ## one GPU, no network, 8 minutes: profiles, fit and sensor report in gpu-check/ (GPU_PY=python to choose)
 	$(or $(GPU_PY),python3) -m benchmarks._gpu_check -o gpu-check

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pfprofile.sweep import Outcome
 
 HELP = "Measure a training workload over GPU counts, batch sizes and SM clocks into a Parquet profile."
-EPILOG = "Example: pfprofile sweep resnet18 --device cpu --gpus 1,2 --batch-sizes 1,2,4 --image-size 32 -o p.parquet"
+EPILOG = "Example: pfprofile sweep resnet18 --device cpu --gpus 1,2 --batch-sizes 1,2 --image-size 32 -o p.parquet"
 
 #: A table of more trials than this is not printed; `show` prints it.
 MOST_SHOWN = 40

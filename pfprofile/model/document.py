@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pfprofile.errors import InputError
+from pfprofile.model.schema_table import schema_table
 from pfprofile.units import counted
 
 MODEL_VERSION = 1
@@ -21,28 +22,28 @@ class _Strict(BaseModel):
 class Parameter(_Strict):
     """One fitted or frozen parameter."""
 
-    name: str
-    unit: str
-    value: float
-    stderr: float | None = Field(None, description="standard error of the value; null where it is frozen")
-    frozen: bool
-    reason: str | None = Field(None, description="why it is frozen, weak or at a bound")
-    weak: bool = Field(False, description="the data hardly tell it")
-    at_bound: bool = False
+    name: str = Field(description="as in docs/models.md")
+    unit: str = Field(description="unit of the value; empty: none")
+    value: float = Field(description="its value")
+    stderr: float | None = Field(default=None, description="standard error of the value; null where it is frozen")
+    frozen: bool = Field(description="not fitted: kept at its prior")
+    reason: str | None = Field(default=None, description="why it is frozen, weak or at a bound")
+    weak: bool = Field(default=False, description="the data hardly tell it")
+    at_bound: bool = Field(default=False, description="lies at a limit of its range")
 
 
 class Covariance(_Strict):
     """Covariance of the solver's parameters (logarithms, save rho and phi_knee)."""
 
-    names: list[str]
-    matrix: list[list[float]]
+    names: list[str] = Field(description="parameter of each row and column")
+    matrix: list[list[float]] = Field(description="covariance, row by row")
 
 
 class Noise(_Strict):
     """Spread of the data about the form, nats."""
 
-    time: float = Field(ge=0)
-    power: float | None = Field(None, ge=0)
+    time: float = Field(ge=0, description="of the logarithm of the step time")
+    power: float | None = Field(default=None, ge=0, description="of the logarithm of the power; null: no power")
     dof: float = Field(gt=0, description="effective degrees of freedom behind it")
 
 
@@ -58,8 +59,8 @@ class ResidualPart(_Strict):
 class Residual(_Strict):
     """Residual stage: what the form leaves over, by distance to the measured points."""
 
-    time: ResidualPart | None = None
-    power: ResidualPart | None = None
+    time: ResidualPart | None = Field(default=None, description="of the step time; null: none")
+    power: ResidualPart | None = Field(default=None, description="of the power; null: none")
 
 
 class Clocks(_Strict):
@@ -69,39 +70,41 @@ class Clocks(_Strict):
     default_mhz: float | None = Field(description="clock of an unlocked GPU")
     supported_mhz: list[float] = Field(description="SM clocks that may be locked; empty = unknown or none")
     cap_w: float | None = Field(description="power limit that holds high clocks down, W")
-    cap_inferred: bool = Field(False, description="the cap was read off a plateau, not recorded")
-    achieved_share: float = Field(1.0, description="median achieved over requested clock where nothing limited it")
+    cap_inferred: bool = Field(default=False, description="the cap was read off a plateau, not recorded")
+    achieved_share: float = Field(
+        default=1.0, description="median achieved over requested clock where nothing limited it"
+    )
 
 
 class Domain(_Strict):
     """What was measured: the distinct values of each axis."""
 
-    n_gpus: list[int]
-    n_nodes: list[int]
-    local_batch: list[int]
-    accum_steps: list[int]
+    n_gpus: list[int] = Field(description="GPU counts")
+    n_nodes: list[int] = Field(description="node counts")
+    local_batch: list[int] = Field(description="samples a GPU takes in a forward pass")
+    accum_steps: list[int] = Field(description="forward passes in a step")
     clock_mhz: list[float] = Field(description="clocks, MHz; the default one among them if measured")
-    power_limit_w: list[float]
+    power_limit_w: list[float] = Field(description="enforced limits of one GPU, W")
     gpus_one_node: list[int] = Field(description="GPU counts above 1 on one node")
     gpus_per_node_across: list[float] = Field(description="GPUs a node in points that span nodes")
     max_local_batch: int | None = Field(description="largest local batch that is known to fit")
-    oom_local_batch: int | None = Field(None, description="smallest local batch that did not fit")
-    gpus_per_node: int
+    oom_local_batch: int | None = Field(default=None, description="smallest local batch that did not fit")
+    gpus_per_node: int = Field(description="GPUs in one node of the machine")
 
 
 class Facts(_Strict):
     """Facts about the workload."""
 
-    sample_unit: str = "sample"
-    samples_per_epoch: int | None = None
-    reference_local_batch: int | None = None
-    default_global_batch: int | None = None
+    sample_unit: str = Field(default="sample", description="what is counted: image, sequence, …")
+    samples_per_epoch: int | None = Field(default=None, description="size of its data set")
+    reference_local_batch: int | None = Field(default=None, description="largest usual batch of one GPU")
+    default_global_batch: int | None = Field(default=None, description="samples of a step where nobody says")
 
 
 class PartQuality(_Strict):
     """Errors of one part; MAPE is a fraction (0.02 = 2 %)."""
 
-    in_sample_mape: float
+    in_sample_mape: float = Field(description="on the data that it was fitted to")
     cv: dict[str, float] = Field(default_factory=dict, description="axis -> MAPE with one value of it left out")
     coverage: dict[str, float] = Field(default_factory=dict, description="axis -> share of left-out points in 90 %")
     baselines: dict[str, dict[str, float]] = Field(default_factory=dict, description="baseline -> axis -> MAPE")
@@ -117,11 +120,11 @@ class Quality(_Strict):
 class WorstRow(_Strict):
     """A measured point that the model misses."""
 
-    n_gpus: int
-    n_nodes: int
-    local_batch: int
-    sm_clock_mhz: float | None
-    part: Literal["time", "power"]
+    n_gpus: int = Field(description="GPUs")
+    n_nodes: int = Field(description="nodes")
+    local_batch: int = Field(description="samples a GPU takes in a forward pass")
+    sm_clock_mhz: float | None = Field(description="clock, MHz; null: not locked")
+    part: Literal["time", "power"] = Field(description="which of the two it misses")
     error: float = Field(description="predicted over measured, less 1")
     measured: float = Field(description="s or W")
 
@@ -129,30 +132,30 @@ class WorstRow(_Strict):
 class NextPoint(_Strict):
     """A point worth measuring next."""
 
-    n_gpus: int
-    n_nodes: int
-    local_batch: int
-    sm_clock_mhz: float | None
-    reason: str
+    n_gpus: int = Field(description="GPUs")
+    n_nodes: int = Field(description="nodes")
+    local_batch: int = Field(description="samples a GPU takes in a forward pass")
+    sm_clock_mhz: float | None = Field(description="clock, MHz; null: not locked")
+    reason: str = Field(description="what it would tell")
 
 
 class Advice(_Strict):
     """Where the model is bad and what would help."""
 
-    worst: list[WorstRow] = Field(default_factory=list)
-    next_points: list[NextPoint] = Field(default_factory=list)
+    worst: list[WorstRow] = Field(default_factory=list, description="measured points with the greatest errors")
+    next_points: list[NextPoint] = Field(default_factory=list, description="points worth measuring")
 
 
 class Provenance(_Strict):
     """Where the model comes from."""
 
-    profile_digest: str
-    rows: int
-    points: int
-    created_at: str | None = None
-    tool_version: str
-    replayed_from: dict[str, str] | None = None
-    notes: list[str] = Field(default_factory=list)
+    profile_digest: str = Field(description="SHA-256 of the data that it was fitted to")
+    rows: int = Field(description="trials")
+    points: int = Field(description="different points among them")
+    created_at: str | None = Field(default=None, description="UTC, ISO 8601")
+    tool_version: str = Field(description="pfprofile that fitted it")
+    replayed_from: dict[str, str] | None = Field(None, description="name and digest of a replay's recording")
+    notes: list[str] = Field(default_factory=list, description="sources and assumptions in words")
 
     @property
     def extent(self) -> str:
@@ -163,26 +166,28 @@ class Provenance(_Strict):
 class ModelDocument(_Strict):
     """A fitted throughput (and power) model of one workload on one device type."""
 
-    kind: Literal["pfprofile-model"] = "pfprofile-model"
-    format_version: int = MODEL_VERSION
-    workload: str
-    device_name: str
-    precision: str
-    source: Literal["measured", "synthetic", "imported"]
+    kind: Literal["pfprofile-model"] = Field(default="pfprofile-model", description="says what the file is")
+    format_version: int = Field(default=MODEL_VERSION, description="version of this file format")
+    workload: str = Field(description="the training job's network and data shape")
+    device_name: str = Field(description="the device as its driver names it")
+    precision: str = Field(description="number format of the computation")
+    source: Literal["measured", "synthetic", "imported"] = Field(description="what the data were")
     facts: Facts
-    forms: dict[str, str | None]
-    parameters: list[Parameter]
+    forms: dict[str, str | None] = Field(description="throughput form and power form (null: no power)")
+    parameters: list[Parameter] = Field(description="all of both forms")
     covariance: Covariance
     noise: Noise
-    residual: Residual | None = None
+    residual: Residual | None = Field(default=None, description="null: the forms alone")
     clocks: Clocks
     domain: Domain
-    idle_power_w: float | None = None
-    converged: bool
+    idle_power_w: float | None = Field(
+        default=None, description="of one GPU with a context and no work, W; null: unknown"
+    )
+    converged: bool = Field(description="the solver reached an optimum")
     quality: Quality
     advice: Advice = Field(default_factory=Advice)
     provenance: Provenance
-    warnings: list[str] = Field(default_factory=list)
+    warnings: list[str] = Field(default_factory=list, description="what its reader should know")
 
     def to_json(self) -> str:
         """The file's text; equal models give equal text."""
@@ -227,35 +232,3 @@ def json_schema() -> dict[str, Any]:
 def field_table() -> list[dict[str, str]]:
     """One row a field of the model file."""
     return schema_table(json_schema())
-
-
-def schema_table(schema: dict[str, Any]) -> list[dict[str, str]]:
-    """One row a field of a JSON Schema, nested ones by their path: its type, what it means."""
-    out: list[dict[str, str]] = []
-
-    def walk(node: dict[str, Any], path: str) -> None:
-        for name, item in node.get("properties", {}).items():
-            target, kind = _resolve(item, schema)
-            out.append({"field": path + name, "type": kind, "description": item.get("description", "")
-                        or target.get("description", "").split("\n")[0]})  # fmt: skip
-            walk(target, f"{path}{name}.")
-
-    walk(schema, "")
-    return out
-
-
-def _resolve(item: dict[str, Any], schema: dict[str, Any]) -> tuple[dict[str, Any], str]:
-    """The object behind a property, and the property's type in words."""
-    options = item.get("anyOf", [item])
-    words, target = [], {}
-    for option in options:
-        inner = option.get("items", option)
-        if "$ref" in inner:
-            name = inner["$ref"].rpartition("/")[2]
-            target = schema["$defs"][name]
-            words.append(f"list of {name}" if option is not inner else name)
-        else:
-            kind = option.get("type", "value")
-            kind = " or ".join(kind) if isinstance(kind, list) else str(kind)
-            words.append(f"list of {inner.get('type', 'value')}" if kind == "array" else kind)
-    return target, " or ".join(words)

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pfprofile.cluster.jobs import WORK_KEYS, JobFile
 from pfprofile.cluster.nodes import NodesFile
-from pfprofile.model.document import schema_table
+from pfprofile.model.schema_table import schema_table
 from pfprofile.plan.running import StateFile
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
