@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import sys
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
@@ -147,4 +146,4 @@ there is one. Units are SI and MHz and stand in the names. Unknown is null or an
 """
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from pfprofile.cli._output import Cells, Format, FormatOption, emit, say
+from pfprofile.units import counted
 
 HELP = "Say what is doubtful in a profile, model or schedule, and which command would help."
 EPILOG = "Example: pfprofile check profiles/a100-sxm4/resnet50.parquet"
@@ -28,4 +29,4 @@ def command(
     rows = [{"what": f.what, "where": f.where, "next_command": f.next_command} for f in found]
     if rows or fmt is not Format.table:
         emit(rows, fmt, _CELLS, columns=list(_CELLS))
-    say(f"{path}: {len(rows)} doubts" if rows else f"{path}: nothing doubtful found")
+    say(f"{path}: {counted(len(rows), 'doubt')}" if rows else f"{path}: nothing doubtful found")
