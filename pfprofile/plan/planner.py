@@ -23,6 +23,10 @@ from pfprofile.units import format_energy
 
 #: up to this many jobs everything is priced afresh at every event
 SMALL = 150
+#: up to this many jobs, how many may run at a time is part of the search
+FEW = 40
+#: its values (`PfprofilePolicy.crowding`) beside the default, for few jobs and up to SMALL
+CROWDINGS, SMALL_CROWDINGS = (1.0, 1.5, 2.0, math.inf), (2.0,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,7 @@ class Trial:
         price: λ, s/J.
         missed: a job that misses its deadline, and its finish.
         fixed: the choices for good, where the schedule never reallocates.
+        crowding: of the policy; None = its own.
         outcome: the schedule itself with its segments, where it was kept.
     """
 
@@ -111,6 +116,7 @@ class Trial:
     price: float
     missed: tuple[int, float] | None
     fixed: Choices | None = None
+    crowding: float | None = None
     outcome: Outcome | None = None
 
 
@@ -126,7 +132,9 @@ def make_plan(jobs: Sequence[Job], cluster: Cluster, limits: Limits, policy: str
     draws = ModelDraws(limits.seed)
     priced = takes(policy, "energy_price")
     chosen, trials = _search(jobs, cluster, limits, policy, draws)
-    outcome = chosen.outcome or _run(jobs, cluster, limits, policy, chosen.price, fixed=chosen.fixed, record=True)
+    outcome = chosen.outcome or _run(
+        jobs, cluster, limits, policy, chosen.price, fixed=chosen.fixed, crowding=chosen.crowding, record=True
+    )
     bound_s = preemptive_bound_s(jobs, cluster.n_gpus, limits.budget_j, limits.start_s)
     return Plan(
         outcome, jobs, cluster, limits, policy, chosen.price if priced else None, spread_of(outcome, draws),
@@ -139,10 +147,10 @@ def _search(
 ) -> tuple[Trial, list[Trial]]:
     """The least average JCT within the limits, and all that was tried."""
 
-    def attempt(price: float, fixed: Choices | None = None) -> Trial:
+    def attempt(price: float, fixed: Choices | None = None, crowding: float | None = None) -> Trial:
         sure = limits.confidence is not None
-        outcome = _run(jobs, cluster, limits, policy, price, fixed=fixed, record=sure)
-        return _judge(outcome, limits, price, draws, fixed)
+        outcome = _run(jobs, cluster, limits, policy, price, fixed=fixed, crowding=crowding, record=sure)
+        return replace(_judge(outcome, limits, price, draws), fixed=fixed, crowding=crowding)
 
     priced = takes(policy, "energy_price") and limits.budget_j is not None
     prices = price_grid(jobs) if priced else [0.0]
@@ -152,6 +160,9 @@ def _search(
         if found is not None:
             return found, list(tried.values())
     trials = [tried.get(i) or attempt(price) for i, price in enumerate(prices)]
+    if len(jobs) <= SMALL and takes(policy, "crowding"):
+        crowdings = CROWDINGS if len(jobs) <= FEW else SMALL_CROWDINGS
+        trials += [attempt(price, crowding=crowding) for crowding in crowdings for price in prices]
     if policy == "pfprofile" and len(jobs) <= SMALL and limits.power_cap_w is None and not limits.under_way:
         trials += [attempt(price, fixed) for price, fixed in fixed_choices(jobs, cluster, prices)]
     return _choose(trials, jobs, limits), trials
@@ -188,22 +199,24 @@ def _within(trial: Trial, limits: Limits) -> bool:
 
 def _run(
     jobs: Sequence[Job], cluster: Cluster, limits: Limits, policy: str, price: float, *, record: bool,
-    fixed: Choices | None = None,
+    fixed: Choices | None = None, crowding: float | None = None,
 ) -> Outcome:  # fmt: skip
     if fixed is not None:
         return simulate(jobs, cluster, FixedPolicy(fixed), limits.options(record))
     parameters = {"energy_price": price} if takes(policy, "energy_price") else {}
+    if crowding is not None:
+        parameters["crowding"] = crowding
     if len(jobs) <= SMALL and takes(policy, "reprice_fraction"):
         parameters["reprice_fraction"] = 0.0
     return simulate(jobs, cluster, make_policy(policy, **parameters), limits.options(record))
 
 
-def _judge(outcome: Outcome, limits: Limits, price: float, draws: ModelDraws, fixed: Choices | None = None) -> Trial:
+def _judge(outcome: Outcome, limits: Limits, price: float, draws: ModelDraws) -> Trial:
     """What a schedule is worth: with a confidence, the energy that is enough in so many of the draws."""
     energy_j = outcome.energy_j
     if limits.confidence is not None:
         energy_j = max(energy_j, spread_of(outcome, draws).quantile_j(limits.confidence))
-    return Trial(outcome.avg_jct_s, energy_j, price, missed_deadline(outcome), fixed)
+    return Trial(outcome.avg_jct_s, energy_j, price, missed_deadline(outcome))
 
 
 def _choose(trials: Sequence[Trial], jobs: Sequence[Job], limits: Limits) -> Trial:

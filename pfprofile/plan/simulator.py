@@ -181,6 +181,7 @@ class Simulation:
         placed = place_all(self.placers, self.jobs, changes, may_move)
         state = self.state
         state.shortened = placed.shortened
+        settled: set[int] = set()  # begun or restarted here, where they now sit
         for index, result in placed.results.items():
             job = self.jobs[index]
             held = job.config
@@ -194,16 +195,18 @@ class Simulation:
             pool, config = result
             if held is None:
                 self._open(job, pool, config, restart=not math.isnan(job.started_s))
+                settled.add(index)
             elif config is not held or pool != job.pool:
                 moved = config.n != held.n or pool != job.pool
                 self._close(job)
                 self._open(job, pool, config, restart=moved)
+                if moved:
+                    settled.add(index)
         for index in dict.fromkeys(placed.moved):
-            if index not in placed.results or placed.results[index] is None:
+            # Whoever changes no more than the clock, or nothing, restarts elsewhere all the same.
+            if index not in settled and self.jobs[index].config is not None:
                 self._restart(self.jobs[index])
                 self.migrations += 1
-            elif self.options.record:
-                self._gpus[index] = self.placers[self.jobs[index].pool].gpus(index)
 
     def _open(self, job: JobState, pool: int, config: Config, *, restart: bool) -> None:
         """Begin a segment; ``since_s`` is now."""

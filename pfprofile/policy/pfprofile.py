@@ -17,6 +17,8 @@ ALWAYS_REPRICE = 8
 REPRICE_FRACTION = 0.15
 #: refused steps looked at when GPUs fall free between full pricings
 GROWTH_TRIES = 12
+#: how many times over the admitted jobs' wishes may ask for the pool
+CROWDING = 5.0
 
 Changes = dict[int, Choice | None]
 
@@ -29,16 +31,21 @@ class PfprofilePolicy:
         known_work: whether remaining work may be used; else admission is by least attained service, all weights 1.
         reprice_fraction: share of the running jobs that may change before everybody is priced afresh; 0 = at every
             event, which costs time and is worth a few per cent of JCT where the cluster is overloaded.
+        crowding: jobs are admitted, shortest first, until what they would take if GPUs were free comes to so many times
+            the pool; the others wait. 1 runs few jobs at a time, each as fast as it can, which is best where speed-ups
+            are nearly linear; infinity runs all at once, down to one GPU each.
     """
 
     name = "pfprofile"
 
     def __init__(
-        self, energy_price: float = 0.0, known_work: bool = True, reprice_fraction: float = REPRICE_FRACTION
-    ) -> None:
+        self, energy_price: float = 0.0, known_work: bool = True, reprice_fraction: float = REPRICE_FRACTION,
+        crowding: float = CROWDING,
+    ) -> None:  # fmt: skip
         self.energy_price = energy_price
         self.known_work = known_work
         self.reprice_fraction = reprice_fraction
+        self.crowding = crowding
         self._books: dict[int, Book] = {}
         self._fits: dict[int, Fit] = {}
 
@@ -223,13 +230,16 @@ class PfprofilePolicy:
                     held.append((self._length(job, fits[index], now_s), index, job))
         everybody = held + book.queue[: book.capacity + 1]
         everybody.sort()
-        if book.least <= book.capacity:
+        most = self.crowding * book.capacity if known else math.inf
+        if book.least <= book.capacity and book.wanted <= most:
             return everybody
-        total = 0
-        for position, (_, index, _) in enumerate(everybody):
-            total += fits[index].least
-            if total > book.capacity:
+        least = wanted = 0
+        for position, (length, index, _) in enumerate(everybody):
+            least += fits[index].least
+            # Deadlines, whose lengths are negative, are not kept waiting by wishes.
+            if least > book.capacity or (wanted >= most and length >= 0.0):
                 return everybody[:position]
+            wanted += fits[index].ladder.best.n
         return everybody
 
     def _patch(self, pool: int, book: Book, state: State, changes: Changes) -> None:

@@ -11,16 +11,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pfprofile.cluster.nodes import NodeGroup, make_cluster
+from pfprofile.cluster.speed_table import build_table
 from pfprofile.errors import InfeasibleError, UsageError
 from pfprofile.plan import planner
 from pfprofile.plan.bounds.static import static_problem
 from pfprofile.plan.crossing import StaticEnergy, first_within
 from pfprofile.plan.grid import price_grid
 from pfprofile.plan.oneshot import one_shot
+from pfprofile.plan.outcome import Options
 from pfprofile.plan.planner import Limits, make_plan
+from pfprofile.plan.simulator import simulate
+from pfprofile.policy.base import Job
 from pfprofile.policy.hulls import grid_index
+from pfprofile.policy.pfprofile import PfprofilePolicy
 from pfprofile.policy.registry import POLICIES, make_policy, takes
 from tests.plan.cases import CLUSTER, make_jobs
+from tests.plan.double import Double
 
 
 def test_the_grid_depends_on_the_jobs_and_gets_coarser_with_many() -> None:
@@ -127,3 +134,35 @@ def test_short_jobs_are_not_reallocated() -> None:
     assert plan.outcome.avg_jct_s <= fixed_s * (1 + 1e-9)
     free_j = plan.outcome.energy_j
     assert make_plan(jobs, CLUSTER, Limits(budget_j=0.98 * free_j)).outcome.energy_j <= 0.98 * free_j
+
+
+#: one node on which everything is as good as linear
+NODE = make_cluster([NodeGroup("n", "a100-sxm4", 1, 8, 400.0, 55.0)])
+LINEAR = build_table(Double(overhead_s=0.0, sync_s=1e-4), 512, NODE.pools[0])
+
+
+def linear_jobs(count: int, **given: Any) -> list[Job]:
+    whole = LINEAR.fastest(8).speed_per_s
+    return [Job(f"j{i}", 0.0, (600.0 + i) * whole, 1, 8, {0: LINEAR}, **given) for i in range(count)]
+
+
+def test_jobs_that_scale_linearly_run_one_after_another() -> None:
+    plan = make_plan(linear_jobs(4), NODE, Limits())
+    assert plan.outcome.avg_jct_s == pytest.approx((1 + 2 + 3 + 4) / 4 * 601.5, rel=0.01)
+    assert plan.outcome.rescales == 0
+
+
+@pytest.mark.parametrize(("crowding", "at_once"), [(1.0, 1), (2.0, 2), (math.inf, 6)])
+def test_crowding_says_how_many_run_at_a_time(crowding: float, at_once: int) -> None:
+    policy = PfprofilePolicy(crowding=crowding, reprice_fraction=0.0)
+    outcome = simulate(linear_jobs(6), NODE, policy, Options(record=True))
+    first = [s for s in outcome.segments if s.start_s == 0.0]
+    assert len(first) == at_once
+
+
+def test_a_deadline_is_not_kept_waiting_by_crowding() -> None:
+    jobs = linear_jobs(6)
+    jobs[5] = replace(jobs[5], deadline_s=4000.0)
+    outcome = simulate(jobs, NODE, PfprofilePolicy(crowding=1.0, reprice_fraction=0.0), Options(record=True))
+    assert outcome.jobs[5].started_s == 0.0
+    assert outcome.jobs[5].finished_s <= 4000.0
