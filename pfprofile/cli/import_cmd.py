@@ -36,7 +36,10 @@ def _formats(incomplete: str) -> list[str]:
 
 def command(
     format_name: Annotated[
-        str, typer.Argument(metavar="FORMAT", help=f"The files' format: {' '.join(FORMATS)}.", autocompletion=_formats)
+        str,
+        typer.Argument(
+            metavar="FORMAT", help=f"The files' format: {' '.join(FORMATS)}; or file.py:Class.", autocompletion=_formats
+        ),
     ],
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Files to read, as parts of one.")],
     mapping: Annotated[

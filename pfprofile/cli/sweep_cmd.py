@@ -38,7 +38,7 @@ ThroughputRegex = Annotated[str | None, typer.Option(help="Finds samples/s in th
 Gpus = Annotated[str | None, typer.Option(help="GPU counts, e.g. 1,2,4 (CPU: processes).")]
 BatchSizes = Annotated[str, typer.Option(help="Local batch sizes: auto or a list.")]
 Freqs = Annotated[str | None, typer.Option(help="SM clocks: auto, all, default, a list or LO:HI:STEP (MHz).")]
-DeviceKind = Annotated[str, typer.Option(help="auto, cuda or cpu.")]
+DeviceKind = Annotated[str, typer.Option(help="auto, cuda, cpu, or file.py:Class.")]
 Replay = Annotated[str | None, typer.Option(help="Answer from a profile: a file, or a shipped one's name.")]
 AccumSteps = Annotated[str | None, typer.Option(help="Forward passes accumulated in one step: a list.")]
 Precision = Annotated[str | None, typer.Option(help="fp32 (default) or bf16.")]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Callable
 from inspect import signature
-from pathlib import Path
 from typing import Any
 
-from pfprofile.errors import InputError, UsageError, nearest
+from pfprofile.errors import UsageError, nearest
+from pfprofile.plugins import load_class, names_a_class
 from pfprofile.policy.afs import Afs
 from pfprofile.policy.base import Policy
 from pfprofile.policy.edf import Edf
@@ -64,38 +62,12 @@ def load_policy(name: str) -> Callable[..., Policy]:
 
     Raises:
         UsageError: an unknown name; the nearest one is named.
-        InputError: no such file, it does not run, or it has no such class.
+        InputError: see `pfprofile.plugins.load_class`.
     """
-    file, colon, member = name.rpartition(":")
-    if not colon or not file.endswith(".py"):
-        if name not in POLICIES:
-            known = ", ".join(sorted(POLICIES))
-            raise UsageError(f"unknown policy {name!r}{nearest(name, POLICIES)}", f"one of {known}, or file.py:Class")
-        return POLICIES[name]
-    path = Path(file)
-    if not path.is_file():
-        raise InputError(f"{path}: no such file", "name the policy as file.py:Class")
-    module = _module(path)
-    found = getattr(module, member, None)
-    if not callable(found) or not hasattr(found, "decide"):
-        raise InputError(f"{path}: no policy class {member!r}", "a policy has a name and decide(state)")
-    made: Callable[..., Policy] = found
-    return made
-
-
-def _module(path: Path) -> Any:
-    """Run a file as a module, once for each path."""
-    name = f"_pfprofile_policy_{path.resolve().as_posix().replace('/', '_').replace('.', '_')}"
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        # A file of one's own may raise anything while it is read.
-        del sys.modules[name]
-        raise InputError(f"{path}: does not run: {type(error).__name__}: {error}") from error
-    return module
+    if names_a_class(name):
+        made: Callable[..., Policy] = load_class(name, "policy", ("decide",))
+        return made
+    if name not in POLICIES:
+        known = ", ".join(sorted(POLICIES))
+        raise UsageError(f"unknown policy {name!r}{nearest(name, POLICIES)}", f"one of {known}, or file.py:Class")
+    return POLICIES[name]

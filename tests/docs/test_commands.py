@@ -1,6 +1,7 @@
 """Every command that the README and the docs show is run, in order, in one folder a document.
 
-A fenced ``console`` block holds commands after ``$``; the lines below a command are its output. A comment
+A fenced ``console`` block holds commands after ``$``; the lines below a command are its output, or, up to ``END``, the
+text of its ``<<'END'``. A comment
 ``<!-- not run: REASON -->`` right above a block says why it cannot run here (a GPU, root, minutes).
 """
 
@@ -27,9 +28,14 @@ def commands_of(text: str) -> list[tuple[str, list[str]]]:
     for block in BLOCK.finditer(text):
         if block["kind"] != "console" or block["reason"]:
             continue
+        text = False  # inside a command's own text
         for line in block["body"].replace("\\\n", " ").splitlines():
-            if line.startswith("$ "):
+            if text:
+                found[-1] = (f"{found[-1][0]}\n{line}", [])
+                text = line != "END"
+            elif line.startswith("$ "):
                 found.append((line[2:], []))
+                text = line.endswith("<<'END'")
             elif found:
                 found[-1][1].append(line.rstrip())
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pfprofile.errors import UsageError, nearest
+from pfprofile.plugins import load_class, names_a_class
 from pfprofile.profile.importers.base import FLAGS, FinishedJob, Imported, Importer, ImportOptions
 from pfprofile.profile.importers.codecarbon import CodeCarbon
 from pfprofile.profile.importers.dcgmi import DcgmiDmon
@@ -21,9 +22,18 @@ IMPORTERS: dict[str, Importer] = {importer.name: importer for importer in _ALL}
 
 
 def importer(name: str) -> Importer:
-    """The importer of a format. Raises UsageError, naming the nearest known format."""
+    """The importer of a format, or the one that ``file.py:Class`` names.
+
+    Raises:
+        UsageError: an unknown name; the nearest is named.
+        InputError: see `pfprofile.plugins.load_class`.
+    """
+    if names_a_class(name):
+        made: Importer = load_class(name, "importer", ("read",))()
+        return made
     if name not in IMPORTERS:
-        raise UsageError(f"unknown format {name!r}{nearest(name, IMPORTERS)}", f"known: {', '.join(IMPORTERS)}")
+        known = ", ".join(IMPORTERS)
+        raise UsageError(f"unknown format {name!r}{nearest(name, IMPORTERS)}", f"known: {known}, or file.py:Class")
     return IMPORTERS[name]
 
 
