@@ -12,7 +12,8 @@ from pfprofile.errors import InfeasibleError, UsageError
 from pfprofile.plan.bounds import least_energy_j, preemptive_bound_s
 from pfprofile.plan.derived import Rates
 from pfprofile.plan.exact import exact_plan
-from pfprofile.plan.exports.base import ExportPlan, JobFacts, cut
+from pfprofile.plan.exports.base import ExportPlan, JobFacts
+from pfprofile.plan.exports.cutting import cut
 from pfprofile.plan.inputs import Entries, Inputs, load_inputs
 from pfprofile.plan.online import OnlineBudget
 from pfprofile.plan.planner import Bound, Limits, Plan, make_plan

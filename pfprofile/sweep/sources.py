@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from pfprofile.device import Device
+from pfprofile.placeholders import clock_word
 from pfprofile.sweep.request import Options
 from pfprofile.sweep.space import Point
 from pfprofile.train import Host, WorkerSet, WorkloadSpec
@@ -127,13 +128,14 @@ class Command:
 
     def start(self, point: Point, options: Options) -> bool:
         """See `TrialSource`."""
-        key = (*point.worker_set, point.sm_clock_mhz if self.template.uses("clock") else None)
+        key = (*point.worker_set, point.sm_clock_mhz if self.template.uses("clock", "sm_clock_mhz") else None)
         if self._running is None or self._key != key or self._running.ended:
             self.drop()
-            clock = "default" if point.sm_clock_mhz is None else f"{point.sm_clock_mhz:g}"
+            clock = clock_word(point.sm_clock_mhz)
             words = self.template.fill({
-                "n_gpus": point.n_gpus, "n_nodes": point.n_nodes, "local_batch": point.local_batch,
-                "accum_steps": point.accum_steps, "clock": clock, "global_batch": _global_batch(point),
+                "n_gpus": point.n_gpus, "n_nodes": point.n_nodes, "gpus_per_node": point.n_gpus // point.n_nodes,
+                "local_batch": point.local_batch, "accum_steps": point.accum_steps,
+                "global_batch": _global_batch(point), "clock": clock, "sm_clock_mhz": clock,
             })  # fmt: skip
             threads = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")} if self.device.kind == "cpu" else {}
             self._running = RunningCommand(words, {**threads, **self.device.rank_environment(point.n_gpus)})

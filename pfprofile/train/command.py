@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 import shutil
-import string
 import subprocess
 import sys
 import tempfile
@@ -17,15 +16,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pfprofile.errors import UsageError, nearest
+from pfprofile.errors import UsageError
 from pfprofile.hook import VARIABLE
+from pfprofile.placeholders import BRACES, OF_A_POINT, trouble, used_in
 from pfprofile.train.launch import WorkerError
 from pfprofile.train.log_rates import LogRates, rate_pattern
 from pfprofile.train.marks import Cut, cut_marks, cut_rates, read_marks
 from pfprofile.train.oom import says_out_of_memory
 from pfprofile.units import counted
 
-PLACEHOLDERS = ("n_gpus", "n_nodes", "local_batch", "accum_steps", "clock", "global_batch")
 #: How often a running command is looked at, s.
 LOOK_S = 0.05
 #: How much of a log's end is searched for the cause of a failure, bytes.
@@ -55,21 +54,18 @@ class CommandTemplate:
         """
         try:
             words = tuple(shlex.split(text))
-            used = {name for word in words for _, name, _, _ in string.Formatter().parse(word) if name is not None}
+            used = {name for word in words for name in used_in(word)}
         except ValueError as error:
-            raise UsageError(f"--command cannot be read: {error}", "write {{ and }} for braces of its own") from None
+            raise UsageError(f"--command cannot be read: {error}", BRACES) from None
         if not words:
             raise UsageError("--command is empty", 'write for example --command "python train.py {local_batch}"')
-        for name in sorted(used - set(PLACEHOLDERS)):
-            raise UsageError(
-                f"--command: unknown placeholder {{{name}}}{nearest(name, PLACEHOLDERS)}",
-                f"known are {', '.join(f'{{{p}}}' for p in PLACEHOLDERS)}; write {{{{ and }}}} for braces of its own",
-            )
+        if (wrong := trouble(used, OF_A_POINT)) is not None:
+            raise UsageError(f"--command: {wrong}", f"known are {', '.join(f'{{{p}}}' for p in OF_A_POINT)}; {BRACES}")
         return cls(text, words, rate_pattern(throughput_regex) if throughput_regex is not None else None)
 
-    def uses(self, name: str) -> bool:
-        """Whether a placeholder occurs."""
-        return any(found == name for word in self.words for _, found, _, _ in string.Formatter().parse(word))
+    def uses(self, *names: str) -> bool:
+        """Whether one of these placeholders occurs."""
+        return any(used_in(word) & set(names) for word in self.words)
 
     def fill(self, values: Mapping[str, Any]) -> list[str]:
         """The command for one point."""

@@ -14,9 +14,12 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from pfprofile.cli import app
-from pfprofile.errors import InputError, UsageError
+from pfprofile.errors import InputError, OutputError, UsageError
+from pfprofile.placeholders import OF_A_POINT
 from pfprofile.plan.exports import EXPORTERS, export
-from pfprofile.plan.exports.base import JobFacts, cut, parse_target, slug
+from pfprofile.plan.exports.base import JobFacts, parse_target, slug
+from pfprofile.plan.exports.cutting import cut
+from pfprofile.train.command import CommandTemplate
 
 ROOT = Path(__file__).parents[2]
 
@@ -168,20 +171,6 @@ def test_manifests_are_valid(version) -> None:
     assert "securityContext" not in container(bare, "pf-001-a-s1.json")
 
 
-def test_a_pods_script_locks_trains_and_resets(tmp_path) -> None:
-    """The container's own script, run here, with an nvidia-smi that writes down how it was called."""
-    (tmp_path / "nvidia-smi").write_text(f'#!/bin/bash\necho "$@" >> {tmp_path}/smi.txt\n')
-    (tmp_path / "nvidia-smi").chmod(0o755)
-    command = f"sleep 0.3; echo {{local_batch}} {{n_gpus}} > {tmp_path}/ran.txt; exit 5"
-    files = EXPORTERS["kubernetes"].files(plan_of(a=facts("a", command=command)), EXPORTERS["kubernetes"].options)
-    spec = container(files, "pf-003-a-s2.json")
-    env = {e["name"]: e["value"] for e in spec["env"]} | {"PATH": f"{tmp_path}:/usr/bin:/bin"}
-    done = subprocess.run(spec["command"], env=env, check=False, timeout=60)
-    assert done.returncode == 5
-    assert (tmp_path / "ran.txt").read_text() == "32 4\n"
-    assert (tmp_path / "smi.txt").read_text().splitlines() == ["-lgc 1200,1200", "-rgc"]
-
-
 def test_tables_hold_the_contracts_columns(tmp_path) -> None:
     export(plan_of(), f"csv:{tmp_path / 'c'}")
     with (tmp_path / "c" / "segments.csv").open() as file:
@@ -206,21 +195,95 @@ def test_wrong_targets_are_refused(target, words) -> None:
     assert words in str(error.value)
 
 
+def test_kubernetes_leaves_every_dollar_as_it_is() -> None:
+    files = EXPORTERS["kubernetes"].files(plan_of(a=facts("a", command="echo $$ $(date) ${{HOME}}")), {
+        **EXPORTERS["kubernetes"].options})  # fmt: skip
+    env = {e["name"]: e["value"] for e in container(files, "pf-001-a-s1.json")["env"]}
+    assert env["COMMAND"] == "echo $$$$ $$(date) $${HOME}"
+    script = container(files, "pf-001-a-s1.json")["command"][2]
+    assert "$(" not in script.replace("$$", "")
+
+
+def test_unequal_shares_of_nodes_are_refused_before_anything_is_written(tmp_path) -> None:
+    rows = [segment("a", "run", 0.0, 10.0, ["n1:0", "n1:1", "n2:0"], 1410.0)]
+    for target in ("slurm", "kubernetes"):
+        with pytest.raises(InputError, match=r"job 'a': part 1 has unequal shares of its nodes: 2 on n1, 1 on n2"):
+            export(plan_of(rows), f"{target}:{tmp_path / target}")
+    assert not list(tmp_path.iterdir())
+    export(plan_of(rows), f"csv:{tmp_path / 'c'}")
+
+
+@pytest.mark.parametrize(("target", "script"), [("slurm", "submit.sh"), ("kubernetes", "apply.sh"), ("csv", None)])
+def test_an_empty_schedule_is_exported_as_one(tmp_path, target, script) -> None:
+    export(plan_of([]), f"{target}:{tmp_path / 'x'}")
+    if script is None:
+        assert (tmp_path / "x" / "segments.csv").read_text() == ",".join(SEGMENTS[0]) + "\n"
+        assert (tmp_path / "x" / "jobs.csv").read_text().startswith("name,submit_s,")
+    else:
+        done = subprocess.run([tmp_path / "x" / script], capture_output=True, text=True, check=True)
+        assert "the schedule is empty" in done.stderr
+
+
+def test_what_was_swept_can_be_scheduled() -> None:
+    words = " ".join(f"{{{name}}}" for name in OF_A_POINT)
+    CommandTemplate.parse(words)
+    files = EXPORTERS["slurm"].files(plan_of(a=facts("a", command=words)), EXPORTERS["slurm"].options)
+    assert "command='2 1 2 32 1 64 1410 1410'\n" in files["001-a-s1.sbatch"]
+    free = EXPORTERS["slurm"].files(plan_of(c=facts("c", command="{sm_clock_mhz}")), EXPORTERS["slurm"].options)
+    assert "command=default\n" in free["002-c-s1.sbatch"]
+
+
+def test_an_export_of_ones_own(tmp_path) -> None:
+    own = ROOT / "examples" / "export.py"
+    export(plan_of(), f"{own}:Markdown:{tmp_path / 'm'},title=Night")
+    text = (tmp_path / "m" / "plan.md").read_text()
+    assert text.startswith("# Night\n") and "| c | 0 s | 40 s | 16 | n3, n4 | default |" in text
+    with pytest.raises(InputError, match="did you mean 'Markdown'"):
+        parse_target(f"{own}:Markdwn:x", EXPORTERS)
+    with pytest.raises(UsageError, match="no folder"):
+        parse_target(f"{own}:Markdown", EXPORTERS)
+
+
 def test_folders_are_kept_or_replaced_whole(tmp_path) -> None:
     ask = ["plan", "--jobs", str(ROOT / "examples/jobs.toml"), "--cluster", str(ROOT / "examples/cluster.toml"), "-o",
            str(tmp_path / "s.json"), "--force"]  # fmt: skip
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "notes.txt").write_text("mine")
-    kept = CliRunner().invoke(app, [*ask[:-1], "--export", f"slurm:{tmp_path / 'mine'}"])
-    assert kept.exit_code == 2 and "is not empty" in kept.output
-    assert [p.name for p in (tmp_path / "mine").iterdir()] == ["notes.txt"] and not (tmp_path / "s.json").exists()
-    done = CliRunner().invoke(
-        app, [*ask, "--export", f"slurm:{tmp_path / 'mine'}", "--export", f"csv:{tmp_path / 'c'}"]
-    )
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "notes.txt").write_text("mine")
+    for force in ([], ["--force"]):
+        kept = CliRunner().invoke(app, [*ask[:-1], *force, "--export", f"slurm:{mine}"])
+        assert kept.exit_code == 2 and "holds notes.txt, which no export wrote" in kept.output
+    assert [p.name for p in mine.iterdir()] == ["notes.txt"] and not (tmp_path / "s.json").exists()
+    (mine / "notes.txt").unlink()
+    both = ["--export", f"slurm:{mine}", "--export", f"csv:{tmp_path / 'c'}"]
+    done = CliRunner().invoke(app, [*ask, *both])
     assert done.exit_code == 0, done.output
-    assert not (tmp_path / "mine" / "notes.txt").exists()
-    manifest = json.loads((tmp_path / "mine" / "manifest.json").read_text())
-    assert {s["script"] for s in manifest["stretches"]} == {p.name for p in (tmp_path / "mine").glob("*.sbatch")}
+    again = CliRunner().invoke(app, [*ask[:-2], str(tmp_path / "t.json"), *both])
+    assert again.exit_code == 2 and "is not empty" in again.output
+    done = CliRunner().invoke(app, [*ask, *both])
+    assert done.exit_code == 0, done.output
+    manifest = json.loads((mine / "manifest.json").read_text())
+    assert {s["script"] for s in manifest["stretches"]} == {p.name for p in mine.glob("*.sbatch")}
     assert sorted(p.name for p in tmp_path.iterdir()) == ["c", "mine", "s.json"]
+    (mine / "checkpoints").mkdir()  # a run of it has left something
+    kept = CliRunner().invoke(app, [*ask, *both])
+    assert kept.exit_code == 2 and "checkpoints" in kept.output
     blocked = CliRunner().invoke(app, [*ask, "--export", f"csv:{tmp_path / 's.json' / 'x'}"])
     assert blocked.exit_code == 4 and "cannot be written" in blocked.output
+
+
+def test_a_folder_that_cannot_be_put_in_place_leaves_the_old_one(tmp_path, monkeypatch) -> None:
+    export(plan_of(), f"csv:{tmp_path / 'c'}")
+    before = (tmp_path / "c" / "segments.csv").read_text()
+    replace = Path.replace
+
+    def failing(self: Path, target: Path) -> Path:
+        if Path(target) == tmp_path / "c" and self.name != "old":
+            raise OSError(28, "No space left on device")
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", failing)
+    with pytest.raises(OutputError, match="No space left"):
+        export(plan_of(SEGMENTS[:1]), f"csv:{tmp_path / 'c'}")
+    assert (tmp_path / "c" / "segments.csv").read_text() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["c"]

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import re
 import shlex
-import string
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pfprofile.errors import InputError, UsageError, nearest
-
-#: what a job's ``command`` may name in braces; the same values are exported as PFPROFILE_<NAME>
-PLACEHOLDERS = (
-    "n_gpus", "n_nodes", "gpus_per_node", "local_batch", "accum_steps", "global_batch", "steps", "first_step",
-    "last_step", "clock",
-)  # fmt: skip
+from pfprofile.placeholders import BRACES, OF_A_STRETCH, clock_word, trouble, used_in
+from pfprofile.plugins import load_class
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +76,13 @@ class Stretch:
 
     @property
     def gpus_per_node(self) -> int:
-        """GPUs on each of its nodes."""
-        return max(map(len, self.gpus.values()))
+        """GPUs on each of its nodes. Raises InputError where they differ: nobody can ask for that."""
+        counts = sorted({len(indices) for indices in self.gpus.values()})
+        if len(counts) > 1:
+            shares = ", ".join(f"{len(indices)} on {node}" for node, indices in self.gpus.items())
+            raise InputError(f"job {self.job.name!r}: part {self.part} has unequal shares of its nodes: {shares}",
+                             "plan it anew without --running, or write csv:DIR")  # fmt: skip
+        return counts[0]
 
     @property
     def slug(self) -> str:
@@ -92,13 +91,13 @@ class Stretch:
 
     def values(self) -> dict[str, str]:
         """The placeholders' values."""
-        clock = self.clocks[0][1]
+        clock = clock_word(self.clocks[0][1])
         return {
             "n_gpus": str(self.n_gpus), "n_nodes": str(len(self.gpus)), "gpus_per_node": str(self.gpus_per_node),
             "local_batch": str(self.local_batch), "accum_steps": str(self.accum_steps),
-            "global_batch": str(self.job.global_batch), "steps": str(self.last_step - self.first_step),
-            "first_step": str(self.first_step), "last_step": str(self.last_step),
-            "clock": "" if clock is None else f"{clock:g}",
+            "global_batch": str(self.job.global_batch), "clock": clock, "sm_clock_mhz": clock,
+            "steps": str(self.last_step - self.first_step), "first_step": str(self.first_step),
+            "last_step": str(self.last_step),
         }  # fmt: skip
 
     @property
@@ -171,117 +170,36 @@ def slug(name: str) -> str:
 def used_placeholders(job: JobFacts) -> set[str]:
     """The placeholders of a job's command. Raises InputError: an unknown one (the nearest is named), an open brace."""
     try:
-        used = {name for _, name, _, _ in string.Formatter().parse(job.command or "") if name is not None}
+        used = used_in(job.command or "")
     except ValueError as error:
-        raise InputError(f"job {job.name!r}: key command: {error}", "write {{ and }} for braces of its own") from None
-    unknown = sorted(used - set(PLACEHOLDERS))
-    if unknown:
-        raise InputError(
-            f"job {job.name!r}: key command: unknown placeholder {{{unknown[0]}}}{nearest(unknown[0], PLACEHOLDERS)}",
-            "write {{ and }} for braces of its own",
-        )
+        raise InputError(f"job {job.name!r}: key command: {error}", BRACES) from None
+    if (wrong := trouble(used, OF_A_STRETCH)) is not None:
+        raise InputError(f"job {job.name!r}: key command: {wrong}", BRACES)
     return used
 
 
-@dataclass(slots=True)
-class _Open:
-    """A stretch that is being gathered."""
-
-    rows: list[Mapping[str, Any]] = field(default_factory=list)
-    local_batch: int = 1
-    accum_steps: int = 1
-
-
-def cut(
-    body: Mapping[str, Any], batches: list[tuple[int, int]], jobs: Mapping[str, JobFacts], start_s: float
-) -> ExportPlan:
-    """Cut a schedule into stretches.
-
-    Args:
-        body: the schedule contract.
-        batches: (local batch, accumulation steps) of each segment.
-        jobs: how each is started.
-        start_s: the plan's zero.
-    """
-    gathered: dict[str, list[_Open]] = {}
-    for row, (local, accum) in zip(body["segments"], batches, strict=True):
-        own = gathered.setdefault(row["job"], [])
-        before = own[-1].rows[-1] if own else None
-        # A restart begins a stretch; so do other GPUs, and a pause without any.
-        same = (
-            before is not None and before["gpus"] == row["gpus"] and before["end_s"] == row["start_s"]
-            and (row["kind"] == "run" or before["kind"] == "rescale")
-        )  # fmt: skip
-        if not same:
-            own.append(_Open())
-        own[-1].rows.append(row)
-        own[-1].local_batch, own[-1].accum_steps = local, accum
-    order = sorted(
-        ((o.rows[0]["start_s"], name, i) for name, own in gathered.items() for i, o in enumerate(own)),
-        key=lambda item: (item[0], item[1], item[2]),
-    )
-    numbers = {(name, i): k for k, (_, name, i) in enumerate(order, start=1)}
-    holders: dict[str, int] = {}
-    ends: dict[int, float] = {}
-    done: dict[str, float] = {}
-    stretches = []
-    for number, (_, name, i) in enumerate(order, start=1):
-        opened, job = gathered[name][i], jobs[name]
-        rows = opened.rows
-        after = {holders[gpu] for gpu in rows[0]["gpus"] if gpu in holders}
-        if i:
-            after.add(numbers[name, i - 1])
-        begin, end = rows[0]["start_s"], rows[-1]["end_s"]
-        free_s = max((ends[k] for k in after), default=start_s)
-        samples = math.fsum((r["end_s"] - r["start_s"]) * r["throughput_per_s"] for r in rows)
-        first, done[name] = done.get(name, 0.0), done.get(name, 0.0) + samples
-        last = i == len(gathered[name]) - 1
-        to_step = done[name] / job.global_batch
-        stretches.append(
-            Stretch(
-                number, job, i + 1, last, begin, end, _clocks(rows), _by_node(rows[0]["gpus"]), opened.local_batch,
-                opened.accum_steps, round(first / job.global_batch),
-                math.ceil(to_step - 1e-6) if last else round(to_step), tuple(sorted(after)),
-                begin if begin > free_s + 1.0 else None, math.fsum(r["energy_j"] for r in rows),
-            )
-        )  # fmt: skip
-        ends[number] = end
-        for gpu in rows[0]["gpus"]:
-            holders[gpu] = number
-    return ExportPlan(body, tuple(stretches), start_s)
-
-
-def _clocks(rows: list[Mapping[str, Any]]) -> tuple[tuple[float, float | None], ...]:
-    changes: list[tuple[float, float | None]] = []
-    for row in rows:
-        if not changes or changes[-1][1] != row["sm_clock_mhz"]:
-            changes.append((row["start_s"] - rows[0]["start_s"], row["sm_clock_mhz"]))
-    return tuple(changes)
-
-
-def _by_node(gpus: list[str]) -> dict[str, tuple[int, ...]]:
-    nodes: dict[str, list[int]] = {}
-    for gpu in gpus:
-        node, _, index = gpu.rpartition(":")
-        nodes.setdefault(node, []).append(int(index))
-    return {node: tuple(indices) for node, indices in nodes.items()}
-
-
 def parse_target(text: str, known: Mapping[str, Exporter]) -> tuple[Exporter, str, dict[str, str]]:
-    """Read ``slurm:DIR`` or ``kubernetes:DIR,image=NAME``.
+    """Read ``slurm:DIR``, ``kubernetes:DIR,image=NAME`` or ``file.py:Class:DIR``.
 
     Raises:
         UsageError: no folder, an unknown target or option; the nearest is named.
+        InputError: see `pfprofile.plugins.load_class`.
     """
     name, colon, rest = text.partition(":")
-    if name not in known:
+    if name.endswith(".py"):
+        member, colon, rest = rest.partition(":")
+        exporter: Exporter = load_class(f"{name}:{member}" if member else name, "export", ("files",))()
+        name = f"{name}:{member}"
+    elif name in known:
+        exporter = known[name]
+    else:
         raise UsageError(
-            f"--export {text}: unknown target {name!r}{nearest(name, known)}", f"one of {', '.join(known)}"
+            f"--export {text}: unknown target {name!r}{nearest(name, known)}",
+            f"one of {', '.join(known)}, or file.py:Class, and :DIR",
         )
     folder, *settings = rest.split(",")
     if not colon or not folder:
         raise UsageError(f"--export {text}: no folder", f"write {name}:DIR")
-    exporter = known[name]
     options = dict(exporter.options)
     for setting in settings:
         key, equals, value = setting.partition("=")

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from pfprofile.plan.exports import kubernetes_text as text
 from pfprofile.plan.exports.base import ExportPlan, Stretch, clock_changes
 
 #: time to write a checkpoint after TERM, s
@@ -15,36 +16,6 @@ GRACE_S = 120
 #: a stretch may take so much longer than planned before it is ended
 SLACK, SLACK_S = 1.25, 600.0
 PORT = 29500
-#: Locks the clocks of the container's GPUs, trains, resets whatever happens but a kill of the whole pod.
-SCRIPT = r"""
-set -u
-clock() { [ "$1" = reset ] && nvidia-smi -rgc || nvidia-smi -lgc "$1,$1"; }
-training= timer=
-cleanup() { trap - EXIT; [ -n "$timer" ] && kill "$timer"; [ -n "${CLOCKS:-}" ] && clock reset; }
-stop() { trap '' TERM; [ -n "$training" ] && kill -TERM "$training" && wait "$training"; exit 143; }
-trap cleanup EXIT
-trap stop TERM INT
-if [ -n "${CLOCKS:-}" ]; then
-  (
-    begun=$SECONDS
-    for change in $CLOCKS; do
-      left=$((${change%%:*} - (SECONDS - begun)))
-      [ "$left" -gt 0 ] && sleep "$left"
-      clock "${change#*:}" || echo "pfprofile: clocks cannot be set; going on unlocked" >&2
-    done
-  ) &
-  timer=$!
-fi
-if [ "${END_AFTER_S:-0}" -gt 0 ]; then
-  timeout --signal=TERM --kill-after=100 "$END_AFTER_S" bash -c "$COMMAND" & training=$!
-  wait "$training"; status=$?
-  [ "$status" -eq 124 ] && status=0
-else
-  bash -c "$COMMAND" & training=$!
-  wait "$training"; status=$?
-fi
-exit "$status"
-"""
 
 
 class Kubernetes:
@@ -66,7 +37,7 @@ class Kubernetes:
                 items.insert(0, _service(stretch, options))
             body = {"apiVersion": "v1", "kind": "List", "items": items}
             files[f"{_name(stretch)}.json"] = json.dumps(body, indent=1, allow_nan=False) + "\n"
-        return {**files, "apply.sh": _apply(plan, options), "README.md": README}
+        return {**files, "apply.sh": _apply(plan, options), "README.md": text.README}
 
 
 def _name(stretch: Stretch) -> str:
@@ -147,7 +118,7 @@ def _container(stretch: Stretch, options: Mapping[str, str]) -> dict[str, Any]:
     container: dict[str, Any] = {
         "name": "train",
         "image": options["image"],
-        "command": ["bash", "-c", SCRIPT],
+        "command": ["bash", "-c", _literal(text.SCRIPT)],
         "env": [{"name": key, "value": _literal(value)} for key, value in known.items()],
         "resources": {"limits": {"nvidia.com/gpu": str(per_node)}},
     }
@@ -160,56 +131,16 @@ def _container(stretch: Stretch, options: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _literal(value: str) -> str:
-    """Kubernetes expands $(NAME) in values; $$ keeps a dollar."""
-    return value.replace("$(", "$$(")
+    """Kubernetes expands $(NAME) in values and commands, and makes one dollar of two."""
+    return value.replace("$", "$$")
 
 
 def _apply(plan: ExportPlan, options: Mapping[str, str]) -> str:
     names = {s.number: _name(s) for s in plan.stretches}
-    lines = [APPLY_HEAD.replace("NAMESPACE", options["namespace"])]
+    lines = [text.APPLY_HEAD.replace("NAMESPACE", options["namespace"])]
     for s in plan.stretches:
         begin_s = 0 if s.begin_s is None else math.floor(s.begin_s - plan.start_s)
         lines.append(f"start {names[s.number]} {begin_s} {' '.join(names[k] for k in s.after)}".rstrip() + " &")
+    if not plan.stretches:
+        return text.APPLY_NOTHING
     return "\n".join([*lines, "wait", ""])
-
-
-APPLY_HEAD = r"""#!/bin/bash
-# Creates every Job suspended, then starts each as soon as those before it are over (and not before its planned time).
-set -eu
-cd "$(dirname "$0")"
-namespace=${NAMESPACE_OVERRIDE:-NAMESPACE}
-for file in pf-*.json; do kubectl apply --namespace "$namespace" -f "$file"; done
-begun=$SECONDS
-over() {
-  case "$(kubectl get job "$1" --namespace "$namespace" \
-      -o jsonpath='{.status.conditions[?(@.status=="True")].type}')" in
-    *Complete* | *Failed*) return 0 ;;
-  esac
-  return 1
-}
-start() {
-  local job=$1 not_before=$2 left other
-  for other in "${@:3}"; do until over "$other"; do sleep 5; done; done
-  left=$((not_before - (SECONDS - begun)))
-  [ "$left" -gt 0 ] && sleep "$left"
-  kubectl patch job "$job" --namespace "$namespace" --type merge -p '{"spec":{"suspend":false}}'
-}
-"""
-
-README = """# A schedule as Kubernetes Jobs
-
-`./apply.sh` creates every Job suspended and starts them in order, each when the Jobs that held its GPUs, and its own
-previous part, are over. It must keep running until the last one has started. One Job is one stretch of a training job:
-the same GPUs from a start or restart to its end or next restart. Several nodes become one Indexed Job with a headless
-Service; pods find each other by MASTER_ADDR and MASTER_PORT.
-
-**Clocks.** Locking an SM clock needs root on the node, so containers that lock one are `privileged`; the lock is reset
-when the container ends or is told to. A pod that is killed without notice leaves it: reset it on the node
-(`nvidia-smi -rgc`). With the option `privileged=no` no clock is set.
-
-**Nodes.** The node names of the cluster file must be the nodes' `kubernetes.io/hostname`. The device plugin chooses
-the GPUs of a node.
-
-**Image.** Option `image=…`; it needs bash, your training, and for zoo workloads pfprofile with its extra `train`.
-Checkpoints must outlive pods: name a volume claim with `claim=…`.
-"""

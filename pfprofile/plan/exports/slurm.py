@@ -46,7 +46,7 @@ def _script(stretch: Stretch, options: Mapping[str, str]) -> str:
         "gres": ":".join(filter(None, ("gpu", options["gpu"], str(stretch.gpus_per_node)))),
         "time": _limit(stretch.end_s - stretch.start_s),
         "signal": "B:TERM@60",
-        "comment": f"pfprofile:clock={stretch.values()['clock'] or 'default'}",
+        "comment": f"pfprofile:clock={stretch.values()['clock']}",
         "partition": job.partition or "",
         "account": job.account or "",
         "qos": options["qos"],
@@ -89,6 +89,8 @@ def _submit(plan: ExportPlan) -> str:
         if stretch.begin_s is not None:
             arguments.append(f"--begin=now+{math.floor(stretch.begin_s - plan.start_s)}")
         lines.append(f"submit {stretch.number} {' '.join([*arguments, f'{stretch.slug}.sbatch'])}")
+    if not plan.stretches:
+        lines.append('echo "nothing to submit: the schedule is empty" >&2')
     return "\n".join(lines) + "\n"
 
 

@@ -8,14 +8,16 @@ set -u
 one_node() { [ "${SLURM_JOB_NUM_NODES:-1}" -eq 1 ]; }
 
 # Sets or resets the SM clock of this job's GPUs on this node. Inside a container of devices (cgroup) the visible
-# indices count; only outside of one Slurm's own do.
+# indices count; only outside of one Slurm's own do. A reset goes on to the other GPUs where one refuses.
 set_clock() {
-  local gpu gpus="${CUDA_VISIBLE_DEVICES:-${SLURM_STEP_GPUS:-${SLURM_JOB_GPUS:-}}}" wanted=(-lgc "$1,$1")
+  local gpu failed=0 gpus="${CUDA_VISIBLE_DEVICES:-${SLURM_STEP_GPUS:-${SLURM_JOB_GPUS:-}}}" wanted=(-lgc "$1,$1")
   [ "$1" = reset ] && wanted=(-rgc)
   [ -n "$gpus" ] || { echo "pfprofile: Slurm names no GPUs here; clocks are left alone" >&2; return 1; }
   for gpu in ${gpus//,/ }; do
-    nvidia-smi -i "$gpu" "${wanted[@]}" >&2 || sudo -n nvidia-smi -i "$gpu" "${wanted[@]}" >&2 || return 1
+    nvidia-smi -i "$gpu" "${wanted[@]}" >&2 || sudo -n nvidia-smi -i "$gpu" "${wanted[@]}" >&2 || failed=1
+    [ "$failed" = 1 ] && [ "$1" != reset ] && return 1
   done
+  return "$failed"
 }
 export -f set_clock
 everywhere() {
@@ -27,8 +29,9 @@ everywhere() {
 locked=no timer= training=
 cleanup() {
   trap - EXIT
-  [ -n "$timer" ] && kill "$timer" 2>/dev/null
-  [ "$locked" = yes ] && everywhere reset
+  # No change of clock may come after the reset: one that is under way is waited for.
+  [ -n "$timer" ] && kill "$timer" 2>/dev/null && wait "$timer"
+  [ "$locked" = yes ] && { everywhere reset || echo "pfprofile: clocks could not be reset" >&2; }
 }
 stop() { # the training may write a checkpoint; the exit trap then resets the clocks
   trap '' TERM INT
@@ -41,18 +44,22 @@ trap stop TERM INT
 if [ "${#clocks[@]}" -gt 0 ]; then
   locked=yes
   if ! everywhere "${clocks[0]#*:}"; then
+    everywhere reset 2>/dev/null # some may be locked, on this node or another
+    locked=no
     [ "${PFPROFILE_REQUIRE_CLOCKS:-0}" = 1 ] && { echo "pfprofile: clocks cannot be set" >&2; exit 4; }
     echo "pfprofile: clocks cannot be set; going on unlocked" >&2
-    locked=no
   fi
 fi
 if [ "$locked" = yes ] && [ "${#clocks[@]}" -gt 1 ]; then
   (
+    nap=
+    trap - EXIT INT
+    trap '[ -n "$nap" ] && kill "$nap" 2>/dev/null; exit' TERM
     begun=$SECONDS
     for change in "${clocks[@]:1}"; do
       left=$((${change%%:*} - (SECONDS - begun)))
-      [ "$left" -gt 0 ] && sleep "$left"
-      everywhere "${change#*:}"
+      [ "$left" -gt 0 ] && { sleep "$left" & nap=$!; wait "$nap"; nap=; }
+      everywhere "${change#*:}" || echo "pfprofile: the clock could not be changed to ${change#*:}" >&2
     done
   ) &
   timer=$!
@@ -61,6 +68,8 @@ fi
 mkdir -p checkpoints
 MASTER_ADDR=$(scontrol show hostnames "${SLURM_JOB_NODELIST:-localhost}" 2>/dev/null | head -n 1)
 export MASTER_ADDR="${MASTER_ADDR:-localhost}" MASTER_PORT=$((20000 + ${SLURM_JOB_ID:-0} % 20000))
+# On TERM the shell around a command waits for what it runs, which may be writing its checkpoint.
+command="trap 'exit 143' TERM; $command"
 if [ "$end_after_s" -gt 0 ]; then
   # The command is not told when to stop: it is, at the planned time, and writes its checkpoint.
   srun timeout --signal=TERM --kill-after=120 "$end_after_s" bash -c "$command" &

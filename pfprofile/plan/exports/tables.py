@@ -7,6 +7,9 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pydantic import BaseModel
+
+from pfprofile.plan.contracts import JobRow, SegmentRow
 from pfprofile.plan.exports.base import ExportPlan
 
 
@@ -19,12 +22,14 @@ class Tables:
     def files(self, plan: ExportPlan, options: Mapping[str, str]) -> dict[str, str]:
         """See `pfprofile.plan.exports.base.Exporter`."""
         segments = [{**row, "gpus": " ".join(row["gpus"])} for row in plan.body["segments"]]
-        return {"segments.csv": _csv(segments), "jobs.csv": _csv(plan.body["jobs"])}
+        jobs = plan.body["jobs"]
+        return {"segments.csv": _csv(segments, SegmentRow), "jobs.csv": _csv(jobs, JobRow)}
 
 
-def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
+def _csv(rows: Sequence[Mapping[str, Any]], contract: type[BaseModel]) -> str:
     out = io.StringIO()
-    writer = csv.DictWriter(out, fieldnames=list(rows[0]), lineterminator="\n")
+    names = list(rows[0]) if rows else list(contract.model_fields)
+    writer = csv.DictWriter(out, fieldnames=names, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return out.getvalue()
