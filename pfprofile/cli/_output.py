@@ -87,14 +87,23 @@ def stdout_width() -> int:
     return os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else 80
 
 
-def print_table(rows: Sequence[Mapping[str, Any]], cells: Cells, *, title: str = "", caption: str = "") -> None:
-    """A table on stdout as wide as the terminal (COLUMNS, or 80, where there is none). Missing values show as ``-``."""
+def print_table(
+    rows: Sequence[Mapping[str, Any]], cells: Cells, *, title: str = "", caption: str = "", on_stderr: bool = False
+) -> None:
+    """A table as wide as the terminal (COLUMNS, or 80, where there is none). Missing values show as ``-``.
+
+    Args:
+        rows, cells: what to show, and how.
+        title, caption: above and below it.
+        on_stderr: it is for the person, not the data that was asked for.
+    """
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(width=None if sys.stdout.isatty() else stdout_width(), highlight=False)
+    stream = sys.stderr if on_stderr else sys.stdout
+    console = Console(file=stream, width=None if stream.isatty() else stdout_width(), highlight=False)
     table = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", caption=caption or None,
                   caption_justify="left", show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))  # fmt: skip
     for name, (heading, _) in cells.items():

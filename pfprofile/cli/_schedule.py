@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from pfprofile.cli._output import Format, print_csv, print_json, print_table
+from pfprofile.cli._output import Cells, Format, print_csv, print_json, print_table
+
+if TYPE_CHECKING:
+    from pfprofile.plan.actual import Progress
 
 
 def print_schedule(body: Mapping[str, Any], fmt: Format) -> None:
@@ -22,3 +25,22 @@ def print_schedule(body: Mapping[str, Any], fmt: Format) -> None:
     else:
         print_table(job_rows(dict(body)), words.JOB_CELLS)
         typer.echo("\n" + words.summary(dict(body)))
+
+
+def print_progress(rows: Sequence[Progress]) -> None:
+    """Planned against actual, on stderr: the schedule is what was asked for."""
+    from pfprofile.units import format_duration
+
+    cells: Cells = {
+        "script": ("script", str), "planned": ("planned", str), "expected": ("by now", "{:.0%}".format),
+        "state": ("state", str), "done": ("done", "{:.0%}".format), "late": ("late", str),
+    }  # fmt: skip
+    shown = [
+        {
+            "script": r.script, "planned": f"{format_duration(r.start_s)} to {format_duration(r.end_s)}",
+            "expected": r.expected, "state": r.state, "done": r.done,
+            "late": format_duration(r.behind_s) if r.behind_s > 0.5 else "-",
+        }
+        for r in rows
+    ]  # fmt: skip
+    print_table(shown, cells, on_stderr=True)

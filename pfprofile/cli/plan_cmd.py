@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from pfprofile.cli._output import ForceOption, Format, FormatOption, notice, refuse_existing, say
-from pfprofile.cli._schedule import print_schedule
+from pfprofile.cli._schedule import print_progress, print_schedule
 
 HELP = "Plan jobs on a cluster: the least average JCT within an energy budget and a power cap."
 EPILOG = "Example: pfprofile plan --budget 120kWh --jobs jobs.toml --cluster cluster.toml"
@@ -38,7 +38,9 @@ def command(
     placement: Annotated[bool, typer.Option("--placement", help="Show who sits where when most is busy.")] = False,
     export: Annotated[
         list[str] | None,
-        typer.Option("--export", help="Write it for slurm:DIR, kubernetes:DIR or csv:DIR; may be repeated."),
+        typer.Option(
+            "--export", help="Write it for slurm:DIR, kubernetes:DIR or csv:DIR (or file.py:Class:DIR); repeatable."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the draws of the models' errors.")] = 0,
     output: Annotated[
@@ -68,6 +70,8 @@ def command(
         parse_energy(expected_work, what="--expected-work") if expected_work else None, Rates(pue, price, carbon),
     )  # fmt: skip
     answer = run_plan(request)
+    if answer.progress:
+        print_progress(answer.progress)
     for text in answer.notices:
         notice(text)
     body: dict[str, Any] = answer.body

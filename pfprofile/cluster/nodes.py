@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,15 +16,20 @@ from pfprofile.cluster.jobs import floor_power_of_two
 from pfprofile.errors import InputError
 from pfprofile.profile.places import device_slug
 
+MOST_NODES = 10**6
+_BRACKETS = re.compile(r"([^\[\],]*)\[([0-9,-]+)\]([^\[\],]*)")
+
 
 class NodesFile(BaseModel):
     """One ``[[nodes]]`` group of a cluster file."""
 
     model_config = ConfigDict(extra="forbid")
 
-    name: Annotated[str, Field(min_length=1, description="group name; nodes are called name-0, name-1, …")]
+    name: Annotated[
+        str, Field(min_length=1, description="group name; nodes are called name-0, name-1, …, or as in gpu[01-04,07]")
+    ]
     gpu: Annotated[str, Field(min_length=1, description="device name or slug, e.g. a100-sxm4")]
-    count: Annotated[int, Field(gt=0, le=10**6, description="number of nodes"), BeforeValidator(no_bool)]
+    count: Annotated[int, Field(gt=0, le=MOST_NODES, description="number of nodes"), BeforeValidator(no_bool)]
     gpus_per_node: Annotated[int, Field(gt=0, le=1024, description="GPUs in one node"), BeforeValidator(no_bool)]
     node_power_w: Annotated[
         float | None,
@@ -57,7 +63,9 @@ class NodeGroup:
     rack: str | None = None
 
     def node_names(self) -> list[str]:
-        """``name-0`` …; a single node carries the group's own name."""
+        """``name-0`` …, or what brackets in the name say; a single node carries the group's own name."""
+        if "[" in self.name:
+            return expand_hostlist(self.name)
         return [self.name] if self.count == 1 else [f"{self.name}-{i}" for i in range(self.count)]
 
 
@@ -182,6 +190,8 @@ def parse_nodes(entries: Any, where: str) -> list[NodeGroup]:
             file = NodesFile.model_validate(entry)
         except ValidationError as error:
             raise InputError(f"{label}: {first_error(error, NodesFile)}") from None
+        if "[" in file.name or "]" in file.name:
+            _check_hostlist(file, label)
         if any(g.name == file.name for g in groups):
             raise InputError(f"{label}: key name: used twice", "give each group its own name")
         groups.append(NodeGroup(**{**file.model_dump(), "gpu": device_slug(file.gpu)}))
@@ -190,3 +200,37 @@ def parse_nodes(entries: Any, where: str) -> list[NodeGroup]:
         double = next(n for n in names if names.count(n) > 1)
         raise InputError(f"{where}: two nodes are called {double!r}", "rename a group")
     return groups
+
+
+def expand_hostlist(text: str) -> list[str]:
+    """``gpu[01-03,7]`` → gpu01, gpu02, gpu03, gpu7, as Slurm writes lists of nodes; zeros in front are kept.
+
+    Raises:
+        ValueError: not one pair of brackets with numbers and ranges, a range that runs backwards, too many nodes.
+    """
+    found = _BRACKETS.fullmatch(text)
+    if found is None:
+        raise ValueError("expected one pair of brackets with numbers, as in gpu[01-04,07]")
+    before, inside, after = found.groups()
+    names: list[str] = []
+    for part in inside.split(","):
+        first, dash, last = part.partition("-")
+        last = last if dash else first
+        if not first.isdigit() or not last.isdigit() or int(last) < int(first):
+            raise ValueError(f"{part!r} is neither a number nor a range")
+        if int(last) - int(first) >= MOST_NODES:
+            raise ValueError(f"{part!r} is more than {MOST_NODES} nodes")
+        names += [f"{before}{number:0{len(first)}d}{after}" for number in range(int(first), int(last) + 1)]
+    return names
+
+
+def _check_hostlist(file: NodesFile, label: str) -> None:
+    try:
+        names = expand_hostlist(file.name)
+    except ValueError as error:
+        raise InputError(f"{label}: key name: {error}") from None
+    if len(names) != file.count:
+        raise InputError(
+            f"{label}: key count: is {file.count}, but the name is a list of {len(names)} nodes",
+            f"{names[0]} to {names[-1]}: write count = {len(names)}",
+        )

@@ -9,6 +9,7 @@ from typing import Any
 from models_zoo import ZOO
 from pfprofile.cluster.nodes import Cluster
 from pfprofile.errors import InfeasibleError, UsageError
+from pfprofile.plan.actual import Progress
 from pfprofile.plan.bounds import least_energy_j, preemptive_bound_s
 from pfprofile.plan.derived import Rates
 from pfprofile.plan.exact import exact_plan
@@ -54,13 +55,14 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The schedule, the cluster it is for, and what the person should know."""
+    """The schedule, the cluster it is for, what the person should know, and planned against actual where asked."""
 
     body: dict[str, Any]
     cluster: Cluster
     notices: list[str]
     plan: Plan
     inputs: Inputs
+    progress: list[Progress] = field(default_factory=list)
 
     def export_plan(self) -> ExportPlan:
         """The schedule as exports need it."""
@@ -80,7 +82,8 @@ class Answer:
 def run_plan(request: Request) -> Answer:
     """Read, plan and write down. Raises what `load_inputs`, `make_plan`, `exact_plan` and `resume` raise."""
     inputs = load_inputs(request.jobs, request.cluster, request.models)
-    limits = _resumed(request, inputs) if request.running else request.limits
+    progress: list[Progress] = []
+    limits = _resumed(request, inputs, progress) if request.running else request.limits
     if request.exact:
         plan = exact_plan(inputs.jobs, inputs.cluster, limits)
     elif request.expected_work_j is not None:
@@ -89,13 +92,13 @@ def run_plan(request: Request) -> Answer:
         plan = make_plan(inputs.jobs, inputs.cluster, limits, request.policy)
     body = schedule_body(plan, {"seed": limits.seed, **inputs.provenance})
     request.rates.add(body)
-    return Answer(body, inputs.cluster, inputs.notices, plan, inputs)
+    return Answer(body, inputs.cluster, inputs.notices, plan, inputs, progress)
 
 
-def _resumed(request: Request, inputs: Inputs) -> Limits:
+def _resumed(request: Request, inputs: Inputs, progress: list[Progress]) -> Limits:
     """Take what is done off the jobs, and what is spent off the budget."""
     assert request.running is not None
-    state = read_state(request.running, request.now_s, request.manifest, inputs.notices.append)
+    state = read_state(request.running, request.now_s, request.manifest, progress.append)
     left = resume(inputs.jobs, inputs.cluster, state, inputs.batches, str(request.running))
     inputs.jobs = left.jobs
     inputs.notices += left.notices

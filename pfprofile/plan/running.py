@@ -29,7 +29,7 @@ from pfprofile.cluster.jobs import Seconds
 from pfprofile.cluster.nodes import Cluster
 from pfprofile.cluster.speed_table import Config
 from pfprofile.errors import InputError, UsageError, nearest
-from pfprofile.plan.actual import looks_like_slurm, slurm_state
+from pfprofile.plan.actual import Progress, looks_like_slurm, refuse_unseparated, slurm_state
 from pfprofile.plan.outcome import Seat
 from pfprofile.policy.base import Job
 from pfprofile.units import parse_energy
@@ -101,7 +101,7 @@ class Underway:
 
 
 def read_state(
-    path: Path, now_s: float | None, manifest: Path | None = None, say: Callable[[str], None] = lambda text: None
+    path: Path, now_s: float | None, manifest: Path | None = None, tell: Callable[[Progress], None] = lambda row: None
 ) -> StateFile:
     """Read a state file, an earlier schedule at a time, or what Slurm says of an export.
 
@@ -109,7 +109,7 @@ def read_state(
         path: the file.
         now_s: the time; a state file may hold it itself.
         manifest: of the export, for sacct's and squeue's output.
-        say: hears planned against actual.
+        tell: hears planned against actual, script by script.
 
     Raises:
         InputError: unreadable, an unknown key, a wrong value.
@@ -120,10 +120,11 @@ def read_state(
         if now_s is None or manifest is None:
             raise UsageError(f"--running {path}: Slurm's output needs --now TIME and --manifest FILE",
                              "for example --now 2h --manifest slurm-jobs/manifest.json")  # fmt: skip
-        told, words = slurm_state(text, path, manifest, now_s)
-        for line in words:
-            say(line)
+        told, rows = slurm_state(text, path, manifest, now_s)
+        for row in rows:
+            tell(row)
         return StateFile.model_validate(told)
+    refuse_unseparated(text, path)
     try:
         body = json.loads(text) if path.suffix.lower() == ".json" else tomllib.loads(text)
     except (ValueError, tomllib.TOMLDecodeError) as error:

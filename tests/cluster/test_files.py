@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pfprofile.cluster.jobs import ceil_power_of_two, floor_power_of_two, read_jobs
-from pfprofile.cluster.nodes import make_cluster, read_cluster
+from pfprofile.cluster.nodes import expand_hostlist, make_cluster, read_cluster
 from pfprofile.errors import InputError
 
 JOB = '[[job]]\nname = "a"\nmodel = "m"\nsteps = 10\n'
@@ -128,3 +128,31 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     for read in (read_jobs, read_cluster):
         with pytest.raises(InputError, match="no such file"):
             read(tmp_path / "none.toml")
+
+
+def test_nodes_are_called_as_slurm_lists_them(tmp_path: Path) -> None:
+    path = tmp_path / "c.toml"
+    path.write_text('[[nodes]]\nname = "dgx[08-10,3]-ib"\ngpu = "a100-sxm4"\ncount = 4\ngpus_per_node = 8\n')
+    (group,) = read_cluster(path)
+    assert group.node_names() == ["dgx08-ib", "dgx09-ib", "dgx10-ib", "dgx3-ib"]
+    assert expand_hostlist("n[1]") == ["n1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "words"),
+    [
+        ("gpu[01-04]", 5, "count: is 5, but the name is a list of 4 nodes (gpu01 to gpu04: write count = 4)"),
+        ("gpu[4-1]", 1, "'4-1' is neither a number nor a range"),
+        ("gpu[1-2][1-2]", 4, "expected one pair of brackets"),
+        ("gpu[", 1, "expected one pair of brackets"),
+        ("gpu[1-]", 1, "'1-' is neither a number nor a range"),
+        ("gpu[0-9999999]", 1, "more than 1000000 nodes"),
+        ("gpu[1,1]", 2, "two nodes are called 'gpu1'"),
+    ],
+)
+def test_a_wrong_list_of_nodes_is_one_line(tmp_path: Path, name: str, count: int, words: str) -> None:
+    path = tmp_path / "c.toml"
+    path.write_text(f'[[nodes]]\nname = "{name}"\ngpu = "a100-sxm4"\ncount = {count}\ngpus_per_node = 8\n')
+    with pytest.raises(InputError) as error:
+        read_cluster(path)
+    assert words in str(error.value)

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from pfprofile.cli import app
 from pfprofile.errors import InputError
-from pfprofile.plan.actual import _seconds, looks_like_slurm, slurm_state
+from pfprofile.plan.actual import LONG, STATES, _seconds, looks_like_slurm, slurm_state
 
 ROOT = Path(__file__).parents[2]
 ASK = ["plan", "--jobs", str(ROOT / "examples/jobs.toml"), "--cluster", str(ROOT / "examples/cluster.toml"), "--force"]
@@ -35,7 +35,7 @@ def test_what_slurm_says_becomes_a_state(exported, tmp_path) -> None:
         f"7|{nightly['job_name']}|RUNNING|300\n7.batch|batch|RUNNING|300\n"
         f"8|{first['job_name']}|COMPLETED|470\n9|{second['job_name']}|FAILED|12\n10|other|RUNNING|9\n"
     )
-    state, words = slurm_state(text, tmp_path / "x", manifest, 480.0)
+    state, rows = slurm_state(text, tmp_path / "x", manifest, 480.0)
     share = 300 / (nightly["end_s"] - nightly["start_s"])
     assert state["finished"] == [first["job"]]
     (row,) = state["running"]
@@ -43,8 +43,10 @@ def test_what_slurm_says_becomes_a_state(exported, tmp_path) -> None:
     assert row["gpus"] == [f"{n}:{i}" for n, indices in nightly["gpus"].items() for i in indices]
     failed_j = second["energy_j"] * 12 / (second["end_s"] - second["start_s"])
     assert state["spent"] == pytest.approx(first["energy_j"] + share * nightly["energy_j"] + failed_j)
-    assert any(f"running, {share:.0%} done" in line for line in words)
-    assert any("100% done" in line for line in words) and not any(paper["job_name"] in line for line in words)
+    by_script = {row.script: row for row in rows}
+    assert (by_script[nightly["job_name"]].state, by_script[nightly["job_name"]].done) == ("running", share)
+    assert by_script[nightly["job_name"]].behind_s == pytest.approx(180.0)
+    assert by_script[first["job_name"]].done == 1.0 and paper["job_name"] not in by_script
 
 
 def test_a_plan_goes_on_from_sacct_and_squeue(exported, tmp_path) -> None:
@@ -58,7 +60,10 @@ def test_a_plan_goes_on_from_sacct_and_squeue(exported, tmp_path) -> None:
     body = json.loads(done.stdout)
     assert [job["name"] for job in body["jobs"]] == ["nightly", "sweep-b", "paper"]
     assert min(s["start_s"] for s in body["segments"]) >= 480.0
-    assert "planned 0 s to" in done.stderr and "running, 5" in done.stderr
+    (row,) = [line for line in done.stderr.splitlines() if nightly["job_name"] in line]
+    assert "0 s to" in row and " running " in row and row.count("%") == 2
+    table = done.stderr.partition("note: ")[0].splitlines()
+    assert len(table) >= 4 and max(map(len, table)) <= 80
     missing = run(*flags)
     assert missing.exit_code == 2 and "needs --now TIME and --manifest FILE" in missing.output
 
@@ -79,6 +84,32 @@ def test_what_cannot_be_read_is_named(exported, tmp_path, text, words) -> None:
     assert words.replace("NAME", name) in str(error.value)
     with pytest.raises(InputError, match="not a manifest"):
         slurm_state(text, tmp_path / "x", ROOT / "pyproject.toml", 1.0)
+
+
+def test_every_state_of_slurm_is_known_long_and_short(exported, tmp_path) -> None:
+    _, manifest, (nightly, *_) = exported
+    assert len(STATES) == 24 == len(LONG)
+    for state, (short, _) in STATES.items():
+        for word in (state, short, f"{state} by 1000", f"{state}+"):
+            text = f"NAME|ST|TIME\n{nightly['job_name']}|{word}|1:40\n"
+            _, rows = slurm_state(text, tmp_path / "x", manifest, 10.0)
+            assert rows[0].state == state.lower()
+
+
+def test_what_has_not_begun_has_no_time(exported, tmp_path) -> None:
+    _, manifest, (nightly, *_) = exported
+    for time in ("", "INVALID", "UNLIMITED", "N/A"):
+        text = f"NAME|ST|TIME\n{nightly['job_name']}|PD|{time}\n"
+        state, rows = slurm_state(text, tmp_path / "x", manifest, 10.0)
+        assert rows[0].done == 0.0 and state["running"] == []
+
+
+def test_squeues_own_layout_is_refused_with_what_to_run(exported, tmp_path) -> None:
+    _, manifest, _ = exported
+    path = tmp_path / "now.txt"
+    path.write_text("  JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)\n 1 a b c R 1 1 n\n")
+    done = run("--running", path, "--now", "8min", "--manifest", manifest, "-o", tmp_path / "s.json")
+    assert done.exit_code == 3 and 'squeue -a -o "%j|%T|%M"' in done.output
 
 
 def test_times_and_kinds_of_text() -> None:
