@@ -52,6 +52,8 @@ def _alone_w(cluster: Cluster, pool_index: int, job: Job, *, always_on: bool) ->
 def check_deadlines_alone(jobs: Sequence[Job], start_s: float) -> None:
     """Raises InfeasibleError where a job could not meet its deadline with the cluster to itself."""
     for job in jobs:
+        if math.isinf(job.deadline_s):
+            continue
         fastest = max(c.speed_per_s for c in job_configs(job))
         earliest_s = max(job.submit_s, start_s) + job.work / fastest
         if earliest_s > job.deadline_s + TOLERANCE_S:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -72,6 +73,16 @@ class Ladder:
 def grid_index(price: float) -> int | None:
     """Nearest index on the price grid; None for zero."""
     return None if price <= 0 else round(STEPS_PER_OCTAVE * math.log2(price / BASE_PRICE))
+
+
+def grid_indices(price: float, weights: Sequence[float]) -> Sequence[int | None]:
+    """Nearest indices on the price grid of a price over each weight."""
+    if price <= 0:
+        return [None] * len(weights)
+    found: list[int | None] = (
+        np.rint(STEPS_PER_OCTAVE * np.log2(price / np.asarray(weights) / BASE_PRICE)).astype(np.int64).tolist()
+    )
+    return found
 
 
 def grid_price(index: int | None) -> float:

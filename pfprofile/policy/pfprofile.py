@@ -8,7 +8,7 @@ from bisect import bisect_left
 from pfprofile.cluster.speed_table import Config
 from pfprofile.policy.base import Choice, Decision, JobState, State
 from pfprofile.policy.book import Book, Fit
-from pfprofile.policy.hulls import grid_index, ladder
+from pfprofile.policy.hulls import grid_index, grid_indices, ladder
 from pfprofile.policy.prices import Claim, rank_weights, share, worth_rescaling
 from pfprofile.policy.settle import settle
 
@@ -167,17 +167,18 @@ class PfprofilePolicy:
         theta = max(0.0, 1.0 - book.capacity / book.wanted) if self.known_work and book.wanted else 0.0
         book.theta = theta
         book.lengths = [length for length, _, _ in admitted]
-        claims = []
         weights = rank_weights(len(admitted), theta) if theta else [1.0] * len(admitted)
-        for (_, index, job), weight in zip(reversed(admitted), weights, strict=True):
+        indices = grid_indices(price, weights)
+        claims = []
+        for (_, index, job), weight, grid in zip(reversed(admitted), weights, indices, strict=True):
             fit = self._fits[index]
             least, needed = fit.least, 0.0
-            if job.job.deadline_s < math.inf:
+            if book.urgent and job.job.deadline_s < math.inf:
                 least, needed = _deadline_floor(job, fit, now_s)
             if weight == 1.0 and price == self.energy_price and least == fit.least:
                 options = fit.ladder
             else:
-                options = ladder(fit.ladder.table, grid_index(price / weight), least, job.job.max_n)
+                options = ladder(fit.ladder.table, grid, least, job.job.max_n)
             claims.append(Claim(job, options, weight, price, needed))
         _trim(claims, book.capacity)
         shares = share(claims, book.capacity)
