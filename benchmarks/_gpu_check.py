@@ -2,7 +2,7 @@
 
 Sweeps three networks over batch sizes at the default clock, never touching clocks or limits, and leaves a Parquet
 profile each, a fit report (where pydantic is installed) and a sensor report: update periods, counter against power
-readings, cost of a look.
+readings, cost of a look, and how punctual the sweeps' own sampler was.
 """
 
 from __future__ import annotations
@@ -135,9 +135,13 @@ def main() -> int:
     looker.join()
     device.close()
     profiles = [p for p in measured if p is not None and p.n_rows]
-    body = {"device": device.name, "sensors": sensor_report(looker), "fit": fit_report(profiles, args.output)}
+    sampling = {p.rows()[0]["workload"]: (p.metadata.sweep or {}).get("sampling") for p in profiles}
+    body = {
+        "device": device.name, "sensors": sensor_report(looker), "sampling": sampling,
+        "fit": fit_report(profiles, args.output),
+    }  # fmt: skip
     (args.output / "report.json").write_text(json.dumps(body, indent=2) + "\n", encoding="utf-8")
-    print(json.dumps(body["sensors"], indent=2))
+    print(json.dumps({key: body[key] for key in ("sensors", "sampling")}, indent=2))
     return 0 if profiles else 4
 
 

@@ -94,6 +94,15 @@ def journals() -> Iterator[Finding]:
         yield Finding("clock locks", OK, f"no locks are left behind (journals: {state_folder()})")
 
 
+def visibility(device: NvmlDevice, variable: str) -> Finding:
+    """What CUDA_VISIBLE_DEVICES leaves of the machine's GPUs."""
+    words = f"{variable}: {device.count} of {device.total} GPUs"
+    if device.unknown_entry is not None:
+        words += f"; {device.unknown_entry!r} names none of them, and CUDA stops there"
+        return Finding("CUDA_VISIBLE_DEVICES", WARNING, words, "name GPUs by an index or UUID of nvidia-smi -L")
+    return Finding("CUDA_VISIBLE_DEVICES", OK, words)
+
+
 def gpus(device: NvmlDevice) -> Iterator[Finding]:
     """What the GPUs in use are and can do. Raises HardwareError where one is lost."""
     yield Finding("driver", OK, f"NVIDIA driver {device.driver_version or 'of unknown version'}")
@@ -112,10 +121,8 @@ def gpus(device: NvmlDevice) -> Iterator[Finding]:
     yield clocks(device)
     if device.power_limit_w is not None:
         settable = "–".join(f"{v:g}" for v in device.power_limit_range_w)
-        limits = f", {settable} W settable" if settable else ""
-        yield Finding(
-            "power limit", OK, f"{device.power_limit_w:g} W enforced" + (f", {limits} W settable" * bool(limits))
-        )
+        words = f"{device.power_limit_w:g} W enforced" + (f", {settable} W settable" if settable else "")
+        yield Finding("power limit", OK, words)
 
 
 def _sensors(device: NvmlDevice, index: int) -> Finding:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from pfprofile.device.capabilities import MISSING, OK, Finding, gpus, journals, permission, torch_build
+from pfprofile.device.capabilities import MISSING, Finding, gpus, journals, permission, torch_build, visibility
 from pfprofile.device.find import WITHOUT_GPU
 from pfprofile.device.nvml import NvmlDevice
 from pfprofile.errors import HardwareError
@@ -37,7 +37,7 @@ def diagnose() -> Diagnosis:
         try:
             chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
             if chosen is not None:
-                found.append(Finding("CUDA_VISIBLE_DEVICES", OK, f"{chosen}: {device.count} of {device.total} GPUs"))
+                found.append(visibility(device, chosen))
             found += gpus(device)
         except HardwareError as error:
             found.append(Finding("GPUs", MISSING, error.message, error.hint or "check nvidia-smi and dmesg"))

@@ -87,14 +87,19 @@ class NvmlDevice:
         total = self._call("count the GPUs", nvml.nvmlDeviceGetCount)
         found = [self._call(f"open GPU {i}", nvml.nvmlDeviceGetHandleByIndex, i) for i in range(total)]
         uuids = [text(self._call("read a UUID", nvml.nvmlDeviceGetUUID, h)) for h in found]
+        #: the first word of CUDA_VISIBLE_DEVICES that names no GPU here; CUDA stops there
+        self.unknown_entry: str | None = None
         if wanted is None:
-            chosen = visible(uuids, os.environ.get("CUDA_VISIBLE_DEVICES"))
+            chosen, self.unknown_entry = visible(uuids, os.environ.get("CUDA_VISIBLE_DEVICES"))
         else:
             chosen = [_index_of(uuid, uuids) for uuid in wanted]
         if not chosen:
             given = os.environ.get("CUDA_VISIBLE_DEVICES")
             why = f": CUDA_VISIBLE_DEVICES={given!r} names none of the {total}" if given is not None else ""
-            raise HardwareError(f"no NVIDIA GPU may be used here{why}", "check nvidia-smi -L and CUDA_VISIBLE_DEVICES")
+            there = ", ".join(f"{i} = {uuid}" for i, uuid in enumerate(uuids[:8]))
+            raise HardwareError(
+                f"no NVIDIA GPU may be used here{why}", f"there are {there}" if there else "check: nvidia-smi -L"
+            )
         self.total = total
         self._indices = chosen
         self._handles = [found[i] for i in chosen]
@@ -269,14 +274,17 @@ def _index_of(uuid: str, uuids: list[str]) -> int:
     return uuids.index(uuid)
 
 
-def visible(uuids: list[str], variable: str | None) -> list[int]:
+def visible(uuids: list[str], variable: str | None) -> tuple[list[int], str | None]:
     """The NVML indices that CUDA_VISIBLE_DEVICES leaves, in its order (integers in PCI order, as NVML counts).
 
+    Returns:
+        The indices, and the first entry that names no GPU here, where CUDA itself stops; None = all are known.
+
     Raises:
-        HardwareError: a MIG device, whose energy cannot be told from its neighbours', or an unknown UUID.
+        HardwareError: a MIG device, whose energy cannot be told from its neighbours'.
     """
     if variable is None:
-        return list(range(len(uuids)))
+        return list(range(len(uuids))), None
     chosen: list[int] = []
     for word in (w.strip() for w in variable.split(",")):
         if word.startswith("MIG"):
@@ -286,6 +294,6 @@ def visible(uuids: list[str], variable: str | None) -> list[int]:
             )
         matches = [int(word)] if word.isdigit() else [i for i, u in enumerate(uuids) if word and u.startswith(word)]
         if len(matches) != 1 or matches[0] >= len(uuids):
-            break  # CUDA itself stops at the first entry it does not know
+            return chosen, word
         chosen.append(matches[0])
-    return chosen
+    return chosen, None

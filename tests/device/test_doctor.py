@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -54,6 +55,30 @@ def test_what_is_lacking_is_said_with_its_fix(make_fake, tmp_path):
     assert f"process {os.getpid()}" in found["GPU 0 processes"]["words"]
     assert "--shared" in found["GPU 0 processes"]["fix"]
     assert "energy counter" in found["GPU 0 sensors"]["words"].split("lacking")[1]
+
+
+def test_an_entry_that_names_no_gpu_is_named(make_fake):
+    fake = make_fake("A100", "A100")
+    code, found = findings(fake, CUDA_VISIBLE_DEVICES="1,7")
+    assert code == 0
+    assert found["CUDA_VISIBLE_DEVICES"]["state"] == "warning"
+    assert "1 of 2 GPUs; '7' names none of them" in found["CUDA_VISIBLE_DEVICES"]["words"]
+    code, found = findings(fake, CUDA_VISIBLE_DEVICES="7")
+    assert code == 4
+    assert f"0 = {fake.uuid(0)}, 1 = {fake.uuid(1)}" in found["GPUs"]["fix"]
+
+
+def test_a_module_in_pynvmls_place_is_found_with_the_remedy(fake, tmp_path):
+    (tmp_path / "pynvml.py").write_text("def nvmlInit(): pass\n")
+    code, found = findings(fake, PYTHONPATH=f"{tmp_path}:{fake.env.get('PYTHONPATH', '')}")
+    assert code == 4
+    assert f"pynvml at {tmp_path / 'pynvml.py'} is not NVIDIA's" in found["GPUs"]["words"]
+    assert "pip install --force-reinstall nvidia-ml-py" in found["GPUs"]["fix"]
+
+
+def test_the_power_limit_and_what_may_be_set(fake):
+    _, found = findings(fake)
+    assert re.fullmatch(r"\d+ W enforced, \d+–\d+ W settable", found["power limit"]["words"])
 
 
 def test_a_virtual_gpu_has_no_clocks_of_its_own(fake):

@@ -1,6 +1,7 @@
 """NVML through a pynvml of plain Python: identity, units, missing functions, refusals, foreign modules."""
 
 import os
+import platform
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -122,11 +123,19 @@ UUIDS = ["GPU-aaaa", "GPU-abbb", "GPU-cccc"]
 
 @pytest.mark.parametrize(
     ("variable", "expected"),
-    [(None, [0, 1, 2]), ("", []), ("2,0", [2, 0]), ("GPU-c", [2]), ("GPU-abbb,GPU-aaaa", [1, 0]), ("GPU-a", []),
-     ("0,7,1", [0]), ("-1", [])],
+    [(None, ([0, 1, 2], None)), ("", ([], "")), ("2,0", ([2, 0], None)), ("GPU-c", ([2], None)),
+     ("GPU-abbb,GPU-aaaa", ([1, 0], None)), ("GPU-a", ([], "GPU-a")), ("0,7,1", ([0], "7")), ("-1", ([], "-1"))],
 )  # fmt: skip
 def test_cuda_visible_devices(variable, expected):
     assert visible(UUIDS, variable) == expected
+
+
+def test_under_wsl_and_without_a_lock_call_clocks_belong_to_others(nvml, monkeypatch):
+    nvml()
+    device = NvmlDevice()
+    assert device.lock_trouble() is None
+    monkeypatch.setattr(platform, "release", lambda: "5.15.153.1-microsoft-standard-WSL2")
+    assert device.lock_trouble() == "under WSL the clocks belong to Windows"
 
 
 def test_a_mig_device_is_refused():

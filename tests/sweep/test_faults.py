@@ -1,9 +1,14 @@
 """What a driver that fails makes of a sweep: never a traceback, always a row or an exit 4 that says why."""
 
+import json
+import subprocess
+import sys
 import threading
 
 import pytest
 
+from pfprofile.device.locks import journal_for
+from pfprofile.device.nvml import NvmlDevice
 from tests.support.matrix import FAULTS, Lane, measure, on_page, table
 
 
@@ -35,7 +40,8 @@ def test_a_gpu_lost_on_the_way_is_said_in_the_row(lane):
 
 
 def test_a_permission_lost_on_the_way_fails_that_trial_only(lane):
-    lane.fake.fail("nvmlDeviceSetGpuLockedClocks", "NO_PERMISSION", after=1)
+    # Locked once to see whether that is possible, and anew at every point.
+    lane.fake.fail("nvmlDeviceSetGpuLockedClocks", "NO_PERMISSION", after=2)
     told = lane.sweep("two")
     statuses = [(told["status"], told["words"]), *map(tuple, told["more"])]
     assert sorted(s for s, _ in statuses) == ["failed", "ok"]
@@ -99,3 +105,26 @@ def test_a_reset_that_is_refused_keeps_the_journal_for_the_doctor(lane, tmp_path
     told = lane.sweep("locked")
     assert told["exit"] == 4
     assert len(list((tmp_path / "lane" / "state").glob("clocks-*.json"))) == 1
+
+
+def test_a_lock_that_a_dead_sweep_left_is_reset_before_the_next_one(lane, tmp_path, monkeypatch):
+    """Owner and watchdog were killed at once: nobody but the journal knows."""
+    monkeypatch.setenv("PFPROFILE_STATE_DIR", str(tmp_path / "lane" / "state"))
+    journal = journal_for(1, NvmlDevice.opener, [lane.fake.uuid(0)])
+    journal.write()
+    body = {**json.loads(journal.path.read_text()), "pid": _dead_pid(), "watchdog_start": -1}
+    journal.path.unlink()
+    left = journal.path.with_name(f"clocks-{body['pid']}-{body['start_time']}.json")
+    left.write_text(json.dumps(body))
+    lane.fake.lock_clock(0, 600)
+    before = len(lane.fake.audit())
+    told = lane.sweep("locked")
+    assert told["status"] == "ok"
+    kinds = [entry.kind for entry in lane.fake.audit("lock", "reset") if entry.seq >= before]
+    assert kinds[0] == "reset" and "lock" in kinds and kinds[-1] == "reset"
+    assert not left.exists() and lane.fake.lock_of(0) is None
+
+
+def _dead_pid():
+    child = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    return int(child.stdout)

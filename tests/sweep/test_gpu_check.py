@@ -50,6 +50,7 @@ def test_it_sweeps_without_pydantic(tmp_path):
     report = json.loads((tmp_path / "report.json").read_text())
     assert "pydantic is not installed" in report["fit"]
     assert report["sensors"]["counter_power_w"] is None or report["sensors"]["counter_power_w"] > 0
+    assert set(report["sampling"]) == {"resnet18"}
 
 
 def test_without_a_gpu_it_is_exit_4(tmp_path):
