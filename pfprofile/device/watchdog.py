@@ -75,12 +75,11 @@ class Watch:
         self.reset()
 
     def owner_died(self) -> None:
-        """Groups first: nothing shall run at a clock that is no longer its own."""
-        if self.held:
-            self._end_groups()
-            if self.reset() and self.journal is not None:
-                self.journal.unlink(missing_ok=True)
-                self.journal.with_suffix(PART).unlink(missing_ok=True)
+        """Groups first, locked or not: nothing shall run at a clock that is no longer its own, or on for nobody."""
+        self._end_groups()
+        if self.held and self.reset() and self.journal is not None:
+            self.journal.unlink(missing_ok=True)
+            self.journal.with_suffix(PART).unlink(missing_ok=True)
 
     def reset(self) -> bool:
         """Reset all that may be locked; whether that worked. Indices stay held: a lock may still be on its way."""

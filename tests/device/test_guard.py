@@ -92,6 +92,23 @@ def test_random_kills_leave_no_lock_no_worker_and_no_journal(make_fake, tmp_path
     assert {audit[-1].kind for audit in locked} == {"reset"}
 
 
+def test_a_worker_of_an_owner_that_holds_nothing_any_more_is_ended_too(fake, tmp_path):
+    code = """
+import os, subprocess, sys
+from pfprofile.device import ClockGuard, open_device
+worker = subprocess.Popen(["sleep", "600"], start_new_session=True)
+guard = ClockGuard(open_device("cuda")).__enter__()
+guard.hold(1, 1005.0, groups=[worker.pid])
+guard.hold(1, None)
+print(worker.pid, flush=True)
+os.kill(os.getpid(), 9)
+"""
+    env = {**fake.env, "PFPROFILE_STATE_DIR": str(tmp_path / "s")}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    wait_gone([int(done.stdout)])
+    assert fake.audit("lock", "reset")[-1].kind == "reset"
+
+
 def stopped_holder(fake, state):
     """A holder that has locked, frozen, with its worker and its watchdog."""
     process = hold(fake, state)
