@@ -40,6 +40,7 @@ class Simulation:
         )  # fmt: skip
         self.state.preview_w = self._preview_w
         self._events: list[tuple[float, int, int]] = []  # (time, job or −1 for a review, version)
+        self._review_s = math.inf  # the earliest review that is to come
         self._version = [0] * len(self.jobs)
         self._begun = [0.0] * len(self.jobs)  # when the job's open segment began
         self._gpus: list[tuple[str, ...]] = [()] * len(self.jobs)
@@ -114,7 +115,7 @@ class Simulation:
         while events and events[0][0] <= now:
             _, index, version = heappop(events)
             if index < 0:
-                review = True
+                review, self._review_s = True, math.inf
             elif version == self._version[index]:
                 job = self.jobs[index]
                 self._close(job)
@@ -164,7 +165,9 @@ class Simulation:
         if decision.consolidate_price > 0 and state.finished and self.now_s >= self._tidied_s + TIDY_S:
             self._tidied_s = self.now_s
             self._consolidate(decision.consolidate_price)
-        if math.isfinite(decision.review_s) and decision.review_s > self.now_s:
+        # One that is due earlier will ask for the next: else each event would start a chain of reviews of its own.
+        if self.now_s < decision.review_s < self._review_s:
+            self._review_s = decision.review_s
             heappush(self._events, (decision.review_s, -1, 0))
         if math.isfinite(self.options.power_cap_w):
             self._hold_cap()
