@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pfprofile.plan.exports.clock_changes import clock_changes_by
+
 #: after TERM, until whatever is left of the training is given up, s
 DRAIN_S = 100
 #: Locks the clocks of the container's own GPUs, trains, resets whatever happens but a kill of the whole pod.
@@ -55,20 +57,7 @@ if [ "${#clocks[@]}" -gt 0 ]; then
     echo "pfprofile: clocks cannot be set; going on unlocked" >&2
   fi
 fi
-if [ "$locked" = yes ] && [ "${#clocks[@]}" -gt 1 ]; then
-  (
-    nap=
-    trap - EXIT INT
-    trap '[ -n "$nap" ] && kill "$nap" 2>/dev/null; exit' TERM
-    begun=$SECONDS
-    for change in "${clocks[@]:1}"; do
-      left=$((${change%%:*} - (SECONDS - begun)))
-      [ "$left" -gt 0 ] && { sleep "$left" & nap=$!; wait "$nap"; nap=; }
-      set_clock "${change#*:}" || echo "pfprofile: the clock could not be changed to ${change#*:}" >&2
-    done
-  ) &
-  timer=$!
-fi
+CLOCK_CHANGES
 COMMAND="trap 'exit 143' TERM; $COMMAND"
 if [ "${END_AFTER_S:-0}" -gt 0 ]; then
   timeout --signal=TERM --kill-after=DRAIN_S "$END_AFTER_S" bash -c "$COMMAND" & training=$!
@@ -79,7 +68,7 @@ else
   wait "$training"; status=$?
 fi
 exit "$status"
-""".replace("DRAIN_S", str(DRAIN_S))
+""".replace("DRAIN_S", str(DRAIN_S)).replace("CLOCK_CHANGES\n", clock_changes_by("set_clock"))
 
 APPLY_HEAD = r"""#!/bin/bash
 # Creates every Job suspended, then starts each as soon as those before it are over (and not before its planned time).

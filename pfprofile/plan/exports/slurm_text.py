@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pfprofile.plan.exports.clock_changes import clock_changes_by
+
 #: What every batch script does after its own settings.
 BODY = r"""
 set -u
@@ -50,21 +52,7 @@ if [ "${#clocks[@]}" -gt 0 ]; then
     echo "pfprofile: clocks cannot be set; going on unlocked" >&2
   fi
 fi
-if [ "$locked" = yes ] && [ "${#clocks[@]}" -gt 1 ]; then
-  (
-    nap=
-    trap - EXIT INT
-    trap '[ -n "$nap" ] && kill "$nap" 2>/dev/null; exit' TERM
-    begun=$SECONDS
-    for change in "${clocks[@]:1}"; do
-      left=$((${change%%:*} - (SECONDS - begun)))
-      [ "$left" -gt 0 ] && { sleep "$left" & nap=$!; wait "$nap"; nap=; }
-      everywhere "${change#*:}" || echo "pfprofile: the clock could not be changed to ${change#*:}" >&2
-    done
-  ) &
-  timer=$!
-fi
-
+CLOCK_CHANGES
 mkdir -p checkpoints
 MASTER_ADDR=$(scontrol show hostnames "${SLURM_JOB_NODELIST:-localhost}" 2>/dev/null | head -n 1)
 export MASTER_ADDR="${MASTER_ADDR:-localhost}" MASTER_PORT=$((20000 + ${SLURM_JOB_ID:-0} % 20000))
@@ -81,7 +69,7 @@ wait "$training"
 status=$?
 [ "$end_after_s" -gt 0 ] && [ "$status" -eq 124 ] && status=0
 exit "$status"
-"""
+""".replace("CLOCK_CHANGES\n", clock_changes_by("everywhere"))
 
 SUBMIT_HEAD = r"""#!/bin/bash
 # Submits every script in the planned order; prints name and job id.
