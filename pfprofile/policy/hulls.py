@@ -34,6 +34,9 @@ class Ladder:
             Infinite where the rung before is only there because GPUs may be too few.
         extra: GPUs that each step up takes, (k − 1,).
         index: ρ as an index of the price grid; None = 0.
+        falling: minus ``worth``.
+        top: index of the last rung.
+        least_n, most_n: GPUs of the first and of the last rung.
     """
 
     table: SpeedTable
@@ -42,6 +45,9 @@ class Ladder:
     extra: NDArray[np.int64]
     index: int | None
     falling: tuple[float, ...]
+    top: int
+    least_n: int
+    most_n: int
 
     @property
     def best(self) -> Config:
@@ -128,7 +134,9 @@ def _build(table: SpeedTable, index: int | None, least: int, most: int) -> Ladde
     rungs = [*forced, *rungs]
     worth = [math.inf] * len(forced) + worth
     extra = np.array([b.n - a.n for a, b in pairwise(rungs)], dtype=np.int64)
-    return Ladder(table, tuple(rungs), np.array(worth), extra, index, tuple(-w for w in worth))
+    falling = tuple(-w for w in worth)
+    top = len(rungs) - 1
+    return Ladder(table, tuple(rungs), np.array(worth), extra, index, falling, top, rungs[0].n, rungs[-1].n)
 
 
 def price_breaks(table: SpeedTable, least: int, most: int) -> list[float]:

@@ -240,7 +240,7 @@ class PfprofilePolicy:
             # Deadlines, whose lengths are negative, are not kept waiting by wishes.
             if least > book.capacity or (wanted >= most and length >= 0.0):
                 return everybody[:position]
-            wanted += fits[index].ladder.best.n
+            wanted += fits[index].ladder.most_n
         return everybody
 
     def _patch(self, pool: int, book: Book, state: State, changes: Changes) -> None:

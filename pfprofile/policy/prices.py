@@ -38,11 +38,13 @@ class Claim:
     @property
     def config(self) -> Config:
         """What it has been given; a deadline may ask for a faster clock than the prices would."""
-        return self.hurried(self.ladder.rungs[self.rung])
+        config = self.ladder.rungs[self.rung]
+        return self.hurried(config) if self.needed_per_s else config
 
     def clock_for(self, n: int) -> Config:
         """The best clock for a GPU count, fast enough for the deadline where one is."""
-        return self.hurried(self.ladder.clock_for(n))
+        config = self.ladder.clock_for(n)
+        return self.hurried(config) if self.needed_per_s else config
 
     def hurried(self, config: Config) -> Config:
         """The configuration, or the slowest clock at its GPU count that meets the deadline."""
@@ -74,8 +76,9 @@ def share(claims: Sequence[Claim], capacity: int) -> Shares:
     Each step up a ladder is worth h·m of a GPU's price; sorted by that, a prefix is what any price buys. A claim's
     first rung is given in any case; the caller admits no more jobs than their first rungs fit.
     """
-    tops = [len(claim.ladder.rungs) - 1 for claim in claims]
-    if sum(c.ladder.rungs[-1].n for c in claims) <= capacity:
+    ladders = [claim.ladder for claim in claims]
+    tops = [ladder.top for ladder in ladders]
+    if sum([ladder.most_n for ladder in ladders]) <= capacity:
         for claim, top in zip(claims, tops, strict=True):
             claim.rung = top
         return Shares(0.0, [])
@@ -85,11 +88,11 @@ def share(claims: Sequence[Claim], capacity: int) -> Shares:
     if not sizes.sum():
         return Shares(0.0, [])
     weights = np.repeat(np.array([c.weight for c in claims]), sizes)
-    worth = np.concatenate([c.ladder.worth for c in claims]) * weights
-    extra = np.concatenate([c.ladder.extra for c in claims])
+    worth = np.concatenate([ladder.worth for ladder in ladders]) * weights
+    extra = np.concatenate([ladder.extra for ladder in ladders])
     owner = np.repeat(np.arange(len(claims)), sizes)
     order = np.argsort(-worth, kind="stable")  # stable: a claim's own steps stay in their order
-    base = sum(c.ladder.rungs[0].n for c in claims)
+    base = sum([ladder.least_n for ladder in ladders])
     fits = np.flatnonzero(base + np.cumsum(extra[order]) <= capacity)
     taken = int(fits[-1]) + 1 if len(fits) else 0
     counts = np.bincount(owner[order[:taken]], minlength=len(claims)).tolist()
@@ -119,6 +122,7 @@ def unit_cost(config: Config, weight: float, price: float, gpu_price: float) -> 
 def worth_rescaling(claim: Claim, held: Config, target: Config, gpu_price: float, now_s: float) -> bool:
     """Whether the gain over the remaining work pays for the restart."""
     weight, price = claim.weight, claim.price
-    saving = unit_cost(held, weight, price, gpu_price) - unit_cost(target, weight, price, gpu_price)
-    loss = (weight + price * held.power_w) * claim.state.job.restart_s(target.n)
-    return claim.state.remaining_at(now_s) * saving > loss
+    per_s = weight + price * held.power_w  # what the job costs while it is held
+    saving = (per_s + gpu_price * held.n) / held.speed_per_s - unit_cost(target, weight, price, gpu_price)
+    state = claim.state
+    return saving > 0.0 and state.remaining_at(now_s) * saving > per_s * state.job.restart_s(target.n)
