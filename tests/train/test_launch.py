@@ -70,7 +70,7 @@ def test_precisions_are_those_of_the_flag():
     [
         (3, "timeout", "no answer"),
         (5, "failed", "rank 1 was killed by SIGKILL"),
-        (6, "failed", "rank 1: ValueError: the data is odd"),
+        (6, "failed", "ValueError: the data is odd"),
         (8, "oom", "out of memory"),
     ],
 )
