@@ -20,6 +20,9 @@ GROWTH_TRIES = 12
 #: how many times over the admitted jobs' wishes may ask for the pool
 CROWDING = 5.0
 
+#: waiting jobs of a pool that are looked at for another one at an event, and how much cheaper that must be
+MOST_CHANGES, WORTH_CHANGING = 8, 1.3
+
 Changes = dict[int, Choice | None]
 
 
@@ -59,6 +62,8 @@ class PfprofilePolicy:
         for job in state.finished:
             fit = self._fits.pop(job.index)
             self._books[fit.pool].part(job, fit)
+        if len(state.cluster.pools) > 1:
+            self._change_pools(state)
         if math.isfinite(state.power_cap_w):
             from pfprofile.policy.cap import decide_within_cap
 
@@ -104,7 +109,9 @@ class PfprofilePolicy:
         return Fit(pool, options, least, 1.0 / table.fastest(least).speed_per_s)
 
     def _enter(self, job: JobState, state: State) -> None:
-        fit = self._choose_pool(job, state)
+        self._join(job, self._choose_pool(job, state), state)
+
+    def _join(self, job: JobState, fit: Fit, state: State) -> None:
         self._fits[job.index] = fit
         book = self._books.get(fit.pool)
         if book is None:
@@ -121,15 +128,30 @@ class PfprofilePolicy:
         fits = [self._fit(job, pool) for pool in job.job.tables if job.config is None or pool == job.pool]
         if len(fits) == 1:
             return fits[0]
+        return min(fits, key=lambda fit: (self._cost(fit, state, member=False), fit.pool))
 
-        def cost(fit: Fit) -> tuple[float, int]:
-            book = self._books.get(fit.pool)
-            gpu_price, wanted = (book.gpu_price, book.wanted) if book else (0.0, 0)
-            config = fit.ladder.rungs[fit.ladder.rung_at(gpu_price)]
-            crowd = max(1.0, (wanted + config.n) / state.cluster.pools[fit.pool].n_gpus)
-            return (crowd + self.energy_price * config.power_w) / config.speed_per_s, fit.pool
+    def _cost(self, fit: Fit, state: State, *, member: bool) -> float:
+        """Of a sample in a pool; ``member``: the job is among those that crowd it already."""
+        book = self._books.get(fit.pool)
+        gpu_price, wanted = (book.gpu_price, book.wanted) if book else (0.0, 0)
+        config = fit.ladder.rungs[fit.ladder.rung_at(gpu_price)]
+        crowd = max(1.0, (wanted + (0 if member else config.n)) / state.cluster.pools[fit.pool].n_gpus)
+        return (crowd + self.energy_price * config.power_w) / config.speed_per_s
 
-        return min(fits, key=cost)
+    def _change_pools(self, state: State) -> None:
+        """Who waits may go to another pool that has become cheaper; who runs stays on its type of GPU."""
+        for pool, book in list(self._books.items()):
+            for _, index, job in book.queue[:MOST_CHANGES]:
+                held = self._fits[index]
+                own = self._cost(held, state, member=True)
+                others = [self._fit(job, other) for other in job.job.tables if other != pool]
+                if not others:
+                    continue
+                best = min(others, key=lambda fit: (self._cost(fit, state, member=False), fit.pool))
+                if self._cost(best, state, member=False) * WORTH_CHANGING < own:
+                    book.part(job, held)
+                    book.queue = [entry for entry in book.queue if entry[1] != index]
+                    self._join(job, best, state)
 
     def _enqueue(self, job: JobState, now_s: float) -> None:
         fit = self._fits[job.index]

@@ -20,7 +20,9 @@ from pfprofile.plan.outcome import Options
 from pfprofile.plan.planner import Limits, make_plan
 from pfprofile.plan.simulator import simulate
 from pfprofile.plan.uncertainty import ModelDraws, spread_of
+from pfprofile.policy import pfprofile as pfprofile_policy
 from pfprofile.policy.base import Job
+from pfprofile.policy.pfprofile import PfprofilePolicy
 from pfprofile.policy.registry import make_policy
 from tests.plan.cases import CLUSTER, make_jobs, table
 from tests.plan.double import Double
@@ -187,3 +189,22 @@ def test_consolidation_saves_energy_and_is_only_done_for_a_price() -> None:
     assert len({gpu.split(":")[0] for s in live for gpu in s.gpus}) == 1
     assert simulate(jobs, CLUSTER, make_policy("pfprofile"), Options()).migrations == 0
     assert math.isfinite(outcome.avg_jct_s)
+
+
+def test_who_waits_goes_to_the_other_kind_of_gpu_when_that_has_become_cheaper(monkeypatch) -> None:
+    """A short queue on both kinds; the slow kind's jobs end first."""
+    cluster = make_cluster([NodeGroup("f", "a100-sxm4", 1, 1, 0.0, 0.0), NodeGroup("s", "tesla-t4", 1, 1, 0.0, 0.0)])
+    tables = {0: build_table(Double(), 256, cluster.pools[0]),
+              1: build_table(Double(device_name="Tesla T4", sample_s=0.0015), 256, cluster.pools[1])}  # fmt: skip
+    speed = tables[0].fastest(1).speed_per_s
+    jobs = [Job(f"j{i}", 0.0, s * speed, 1, 1, tables) for i, s in enumerate((50.0, 900.0, 50.0, 900.0, 100.0, 600.0))]
+
+    def pools_of(most: int) -> tuple[float, set[tuple[int, int]]]:
+        monkeypatch.setattr(pfprofile_policy, "MOST_CHANGES", most)
+        outcome = simulate(jobs, cluster, PfprofilePolicy(reprice_fraction=0.0), Options(record=True))
+        return outcome.avg_jct_s, {(s.job, s.pool) for s in outcome.segments}
+
+    kept_s, before = pools_of(0)
+    changed_s, after = pools_of(8)
+    assert before != after and changed_s < 0.8 * kept_s
+    assert len(after) == len(jobs)  # who has begun stays on its kind
