@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from hypothesis import settings
 
 from pfprofile.profile import Profile, ProfileMetadata, WorkloadFacts
 from tests.fake_nvml.plugin import fake, fake_nvml_library, make_fake
+from tests.support.zygote import call
 
 __all__ = ["cli", "data", "fake", "fake_nvml_library", "make_fake", "make_profile", "state_folder"]
 
@@ -55,17 +57,38 @@ def make_profile() -> Callable[..., Profile]:
     return make
 
 
+@pytest.fixture(scope="session")
+def zygote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Socket of a server that starts commands quickly; see `tests.support.zygote`."""
+    path = tmp_path_factory.mktemp("zygote") / "socket"
+    server = subprocess.Popen(
+        [sys.executable, str(REPO / "tests" / "support" / "zygote.py"), "--serve", str(path)], stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(REPO), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert server.stdout is not None and server.stdout.readline() == b"ready\n"
+    yield path
+    server.kill()
+    server.wait()
+    server.stdout.close()
+
+
 @pytest.fixture
-def cli(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+def cli(tmp_path: Path, zygote: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run ``python -m pfprofile`` in an empty folder, as a person would; returns exit code, stdout, stderr."""
 
     def run(*args: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
         clean = {k: v for k, v in os.environ.items() if not k.startswith("PFPROFILE_")}
-        return subprocess.run(
-            [sys.executable, "-m", "pfprofile", *map(str, args)],
-            cwd=cwd or tmp_path, env={**clean, "PYTHONPATH": str(REPO), "COLUMNS": "80", **env},
-            capture_output=True, text=True, timeout=300, check=False,
-        )  # fmt: skip
+        words = list(map(str, args))
+        with Path(os.devnull).open() as nothing, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            code = call(
+                zygote, words, [nothing.fileno(), out.fileno(), err.fileno()], cwd=cwd or tmp_path,
+                env={**clean, "PYTHONPATH": str(REPO), "COLUMNS": "80", **env},
+            )  # fmt: skip
+            said = []
+            for stream in (out, err):
+                stream.seek(0)
+                said.append(stream.read().decode())
+        return subprocess.CompletedProcess(words, code, *said)
 
     return run
 

@@ -47,13 +47,14 @@ def _words(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: str(p.relative_to(REPO)))
-def test_shown_commands_run(document, tmp_path):
+def test_shown_commands_run(document, tmp_path, zygote):
     commands = commands_of(document.read_text(encoding="utf-8"))
     shutil.copytree(REPO / "examples", tmp_path / "examples")
-    # A pfprofile on PATH, whichever way this one was installed.
+    # A pfprofile on PATH, whichever way this one was installed, and one that starts quickly.
     launcher = tmp_path / "bin" / "pfprofile"
     launcher.parent.mkdir()
-    launcher.write_text(f'#!/bin/sh\nexec {sys.executable} -m pfprofile "$@"\n')
+    client = REPO / "tests" / "support" / "zygote.py"
+    launcher.write_text(f'#!/bin/sh\nexec {sys.executable} -S -E {client} {zygote} "$@"\n')
     launcher.chmod(0o755)
     path = os.pathsep.join([str(launcher.parent), str(Path(sys.executable).parent), os.environ["PATH"]])
     env = {**os.environ, "PATH": path, "PYTHONPATH": str(REPO), "COLUMNS": "80"}
