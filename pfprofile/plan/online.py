@@ -6,8 +6,8 @@ At every review the smallest λ is sought at which
 
 with work in joules, Σ work · min(P'/speed), so that unlike jobs add up. E_here is the energy to finish what is here,
 E_seen the energy of everything that has arrived, both at λ: what is still to come is taken to be like what has been
-seen. κ is what has really been spent for the work done so far ÷ what λ's configurations alone explain (idle GPUs,
-half-empty nodes, restarts, scarce GPUs). So an over- or underspend is made good over all the work that is left. Pacing
+seen. κ is what has really been spent for the work done so far ÷ what the configurations of the λ of that time alone
+explain (idle GPUs, half-empty nodes, restarts, scarce GPUs). So an over- or underspend is made good over all the work that is left. Pacing
 by time would fail: energy follows work. λ moves on its logarithm and is smoothed over about a day.
 """
 
@@ -32,6 +32,10 @@ _LOW, _HIGH = grid_index(2.0**-28) or 0, grid_index(2.0**2) or 0
 LEVELS = list(range(_LOW, _HIGH + 1, STEPS_PER_OCTAVE // 4))
 #: κ is measured once so much of the expected work is done; before, it is what standing power adds
 ENOUGH_DONE = 0.01
+#: share of the budget that is not planned with: the last jobs cannot make good what was misjudged before
+RESERVE = 0.02
+#: how near to the least energy is near enough where the budget cannot be kept
+NEARLY = 0.01
 
 Floats = NDArray[np.float64]
 
@@ -68,6 +72,8 @@ class OnlineBudget:
         self.inner = PfprofilePolicy()
         self._arrived_j = 0.0
         self._seen_j = np.zeros(len(LEVELS))
+        self._done_j = np.zeros(len(LEVELS))
+        self._explained_j = 0.0
         self._level: float | None = None
         self._reviewed_s = -math.inf
 
@@ -96,19 +102,23 @@ class OnlineBudget:
             self.inner.reprice(price, state)
 
     def _target(self, state: State) -> int:
-        """Position in `LEVELS` of the smallest λ that keeps the budget; the last where none does."""
+        """Position in `LEVELS` of the smallest λ that keeps the budget; where none does, of the smallest that saves
+        nearly all there is to save: beyond, jobs take for ever, on nodes that are not paid for by their share.
+        """
         left_j = np.zeros(len(LEVELS))
         for job in (*state.running.values(), *state.waiting.values()):
             left_j += job.remaining_at(state.now_s) * _energies(job.job)
         to_come = max(0.0, self.expected_j - self._arrived_j) / self._arrived_j
         need_j = state.spent_j + self._overhead(state, left_j) * (left_j + to_come * self._seen_j)
-        keeps = np.flatnonzero(need_j <= self.budget_j)
-        return int(keeps[0]) if len(keeps) else len(LEVELS) - 1
+        enough_j = max(self.budget_j * (1.0 - RESERVE), float(need_j.min()) * (1.0 + NEARLY))
+        return int(np.flatnonzero(need_j <= enough_j)[0])
 
     def _overhead(self, state: State, left_j: Floats) -> float:
-        """κ."""
+        """κ: what has been spent ÷ what the work done since each review explains at the λ of that time."""
+        done_j = self._seen_j - left_j
         position = round(self._level) if self._level is not None else 0
-        done_j = float(self._seen_j[position] - left_j[position])
-        if done_j > ENOUGH_DONE * self.expected_j:
-            return state.spent_j / done_j
+        self._explained_j += float(done_j[position] - self._done_j[position])
+        self._done_j = done_j
+        if self._explained_j > ENOUGH_DONE * self.expected_j:
+            return state.spent_j / self._explained_j
         return state.spent_j / state.share_j if state.share_j > 0 else 1.0
