@@ -7,8 +7,9 @@ At every review the smallest λ is sought at which
 with work in joules, Σ work · min(P'/speed), so that unlike jobs add up. E_here is the energy to finish what is here,
 E_seen the energy of everything that has arrived, both at λ: what is still to come is taken to be like what has been
 seen. κ is what has really been spent for the work done so far ÷ what the configurations of the λ of that time alone
-explain (idle GPUs, half-empty nodes, restarts, scarce GPUs). So an over- or underspend is made good over all the work that is left. Pacing
-by time would fail: energy follows work. λ moves on its logarithm and is smoothed over about a day.
+explain (idle GPUs, half-empty nodes, restarts, scarce GPUs). So an over- or underspend is made good over all the work
+that is left. Pacing by time would fail: energy follows work. λ moves on its logarithm and is smoothed over about a
+day.
 """
 
 from __future__ import annotations
